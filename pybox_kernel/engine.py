@@ -1,0 +1,150 @@
+"""What PyBox asks of a container engine, and nothing more.
+
+The middle of the package (box, witness, leftovers, images, runner) talks to these protocols; ``docker_engine`` is
+the one implementation. Every call has a time limit of its own, and raises only from ``errors.EngineError``:
+EngineMissing, EngineDenied, EngineTimeout, EngineRefused, EngineNotFound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["Connection", "ContainerRecord", "Engine", "EngineFacts", "ImageRecord"]
+
+Record = Mapping[str, Any]
+"""An engine's own JSON about one object, untouched. Whoever reads it checks what it reads."""
+
+
+class EngineFacts(NamedTuple):
+    """What an engine says about itself; ``None`` where it does not say."""
+
+    address: str
+    version: str
+    api_version: str
+    engine_id: str | None
+    kernel: str | None
+    operating_system: str | None
+    architecture: str | None
+    cgroup_version: str | None
+    cgroup_driver: str | None
+    default_runtime: str | None
+    runc_commit: str | None
+    memory_limit: bool | None
+    swap_limit: bool | None
+    cpu_limit: bool | None
+    pids_limit: bool | None
+    security: tuple[str, ...]
+
+
+class ImageRecord(NamedTuple):
+    """An image as the engine knows it. ``id`` is ``sha256:`` and 64 hex digits."""
+
+    id: str
+    tags: tuple[str, ...]
+    digests: tuple[str, ...]
+    labels: Mapping[str, str]
+    size_bytes: int
+
+
+class ContainerRecord(NamedTuple):
+    """A line of the engine's container list."""
+
+    id: str
+    name: str
+    labels: Mapping[str, str]
+    state: str
+
+
+class Connection(Protocol):
+    """A two-way byte stream to PID 1 of one container: its stdin, and its stdout and stderr apart."""
+
+    def fileno(self) -> int:
+        """The descriptor to wait on. ``pending`` bytes already read do not show there."""
+        ...
+
+    def send(self, data: bytes) -> int:
+        """Sends what fits without waiting; the number of bytes taken, 0 if none fit. Raises EngineError when closed."""
+        ...
+
+    def receive(self) -> list[tuple[int, bytes]] | None:
+        """What has come, without waiting: pairs of (1 stdout | 2 stderr, bytes); [] if nothing; None at the end."""
+        ...
+
+    def close(self) -> None:
+        """Shuts the connection down in both directions, at once. Idempotent, never raises."""
+        ...
+
+
+class Engine(Protocol):
+    """One container engine at one address. Safe to share between threads."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, e.g. ``unix:///var/run/docker.sock``."""
+        ...
+
+    def facts(self) -> EngineFacts: ...
+
+    def create(self, name: str, config: Mapping[str, Any]) -> str:
+        """Makes a container from an Engine API ``config`` (never pulls). Returns its full id."""
+        ...
+
+    def inspect(self, container_id: str) -> Record: ...
+
+    def attach(self, container_id: str) -> Connection: ...
+
+    def start(self, container_id: str) -> None: ...
+
+    def kill(self, container_id: str) -> None:
+        """SIGKILL to everything in it. A container that is not running or not there is no error."""
+        ...
+
+    def remove(self, container_id: str) -> None:
+        """Kills and removes. A container that is not there, or is being removed, is no error. Not a proof."""
+        ...
+
+    def wait_removed(self, container_id: str, seconds: float) -> int | None:
+        """Blocks until the engine has removed it; its exit status, or None if the engine no longer knows it.
+
+        Raises EngineTimeout after ``seconds``.
+        """
+        ...
+
+    def wait_exit(self, container_id: str, seconds: float) -> int:
+        """Blocks until the container is not running; its exit status. Raises EngineTimeout after ``seconds``."""
+        ...
+
+    def logs(self, container_id: str, most_bytes: int) -> bytes:
+        """What a finished container with an engine log printed, stdout and stderr together, cut to ``most_bytes``."""
+        ...
+
+    def containers(self, labels: Iterable[str] = (), name: str | None = None) -> list[ContainerRecord]:
+        """All containers, running or not, that carry every label given as ``key`` or ``key=value``."""
+        ...
+
+    def image(self, reference: str) -> ImageRecord:
+        """Raises EngineNotFound. Never pulls."""
+        ...
+
+    def images(self, labels: Iterable[str] = ()) -> list[ImageRecord]: ...
+
+    def pull(self, repository: str, digest: str) -> ImageRecord:
+        """Fetches ``repository@digest`` (``sha256:...``). Only set-up calls this."""
+        ...
+
+    def resolve(self, reference: str) -> str:
+        """Asks the registry which digest ``name:tag`` has now, without fetching it."""
+        ...
+
+    def import_rootfs(self, tar_path: str, reference: str, changes: Iterable[str] = ()) -> str:
+        """Makes an image of one layer out of a tar file of a root file system. Returns its id."""
+        ...
+
+    def build(self, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+        """Builds from a tar of a context that holds ``Dockerfile``, without network and without pulling. Returns the id."""
+        ...
+
+    def remove_image(self, reference: str) -> None:
+        """An image that is not there is no error."""
+        ...
