@@ -1,0 +1,212 @@
+"""Runs one cell as ``__main__`` in the program's own process. Standard library only.
+
+The warden starts it with: 0 ``/dev/null``, 1 stdout, 2 stderr, 3 the events pipe, 4 the source. It imports what the
+image offers, says it is ready, and waits for the source. All it says after that is the program's word: the program
+shares this process and could say the same.
+
+Events: one type byte, a four-byte big-endian length, the payload.
+    r ready    c reached the last statement    x an exception (JSON)    d a display (JSON)
+"""
+
+import ast
+import builtins
+import json
+import linecache
+import os
+import struct
+import sys
+import threading
+import traceback
+import types
+
+EVENTS = 3
+SOURCE = 4
+CELL = "/tmp/cell.py"
+HEADER = struct.Struct(">cI")
+LARGEST_EVENT = 60000
+TEXT = 16000
+NICER = 10
+
+# A courtesy to the warden: the program can lower it again, and the kernel may pick the warden all the same.
+OOM_SCORE_ADJ = "1000"
+
+
+def say(kind, value=None):
+    payload = b"" if value is None else json.dumps(value).encode()
+    data = HEADER.pack(kind, len(payload)) + payload
+    while data:
+        data = data[os.write(EVENTS, data) :]
+
+
+def cut(text, most=TEXT):
+    if len(text) <= most:
+        return text
+    return text[: most // 2] + "\n… %d characters left out …\n" % (len(text) - most) + text[-most // 2 :]
+
+
+def text_of(value, convert=str):
+    try:
+        return cut(convert(value))
+    except BaseException:
+        return "<%s %s() failed>" % (type(value).__name__, convert.__name__)
+
+
+def without_runner(error, seen=None):
+    """Cuts this file's own frames off the top of an exception's traceback, and of those behind it."""
+    seen = set() if seen is None else seen
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        step = error.__traceback__
+        while step is not None and step.tb_frame.f_code.co_filename == __file__:
+            step = step.tb_next
+        error.__traceback__ = step
+        for inner in getattr(error, "exceptions", ()):
+            without_runner(inner, seen)
+        without_runner(error.__cause__, seen)
+        error = error.__context__
+
+
+def report(error):
+    """Tells of an exception as the program's error; on stderr where the events pipe does not take it."""
+    try:
+        without_runner(error)
+        lines = traceback.format_exception(error)
+    except BaseException:
+        lines = ["<the traceback could not be made>\n"]
+    told = {
+        "name": text_of(type(error).__name__),
+        "value": text_of(error),
+        "traceback": cut("".join(lines), 40000),
+    }
+    try:
+        say(b"x", told)
+    except (OSError, ValueError):
+        sys.stderr.write(told["traceback"])
+
+
+def display(*objects):
+    """Shows objects from the cell. Plain text leaves the box; the receipt lists what else was offered."""
+    for item in objects:
+        bundle = {"text/plain": text_of(item, repr)}
+        for method, mime in REPRESENTATIONS:
+            try:
+                found = getattr(item, method)()
+            except BaseException:
+                continue
+            if isinstance(found, bytes):
+                found = found.decode("latin-1")
+            if isinstance(found, str):
+                bundle[mime] = len(found)
+        say(b"d", bundle)
+
+
+REPRESENTATIONS = (
+    ("_repr_html_", "text/html"),
+    ("_repr_markdown_", "text/markdown"),
+    ("_repr_latex_", "text/latex"),
+    ("_repr_svg_", "image/svg+xml"),
+    ("_repr_png_", "image/png"),
+    ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_javascript_", "application/javascript"),
+    ("_repr_json_", "application/json"),
+    ("_repr_pdf_", "application/pdf"),
+)
+
+
+def read_source():
+    parts = []
+    while True:
+        part = os.read(SOURCE, 65536)
+        if not part:
+            os.close(SOURCE)
+            return b"".join(parts).decode("utf-8")
+        parts.append(part)
+
+
+def exit_status(error, tree):
+    """The exit status that ``sys.exit`` asked for, and whether the cell's last statement itself asked for it."""
+    code = error.code
+    if code is None:
+        status = 0
+    elif isinstance(code, int):
+        status = code & 0xFF
+    else:
+        sys.stderr.write(text_of(code) + "\n")
+        status = 1
+    steps = [s for s in traceback.walk_tb(error.__traceback__) if s[0].f_code.co_filename != __file__]
+    own = [s for s in steps if s[0].f_globals.get("__name__") != "_sitebuiltins"]
+    last = tree.body[-1] if tree.body else None
+    at_end = last is not None and len(own) == 1 and last.lineno <= own[0][1] <= (last.end_lineno or last.lineno)
+    return status, at_end
+
+
+def run_cell(source):
+    """Runs the cell; its exit status."""
+    try:
+        with open(CELL, "w", encoding="utf-8", newline="") as file:
+            file.write(source)
+    except OSError:
+        pass
+    main = types.ModuleType("__main__")
+    main.__file__ = CELL
+    main.__builtins__ = builtins
+    sys.modules["__main__"] = main
+    linecache.cache[CELL] = (len(source), None, source.splitlines(keepends=True), CELL)
+    try:
+        # compile() of text pays no heed to an encoding cookie: the text is as in the cell.
+        tree = ast.parse(source, CELL)
+        code = compile(tree, CELL, "exec", dont_inherit=True)
+        exec(code, main.__dict__)
+    except SystemExit as error:
+        status, completed = exit_status(error, tree)
+    except BaseException as error:
+        report(error)
+        status, completed = 1, False
+    else:
+        status, completed = 0, True
+    return status, completed
+
+
+def finish(status, completed, own_pid):
+    """What a Python program's end does, without tearing down modules: threads joined, exit functions run, streams flushed."""
+    import atexit
+
+    try:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        report(error)
+        status, completed = status or 1, False
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+    if completed and os.getpid() == own_pid:
+        try:
+            say(b"c")
+        except OSError:
+            pass
+    os._exit(status)
+
+
+def main():
+    own_pid = os.getpid()
+    os.nice(NICER)
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write(OOM_SCORE_ADJ)
+    os.set_inheritable(EVENTS, False)
+    os.set_inheritable(SOURCE, False)
+    sys.stdout.reconfigure(line_buffering=True, write_through=True, errors="strict")
+    sys.stderr.reconfigure(line_buffering=True, write_through=True)
+    builtins.display = display
+    os.chdir("/box")
+    sys.path.insert(0, "")
+    sys.argv = [""]
+    say(b"r")
+    source = read_source()
+    finish(*run_cell(source.removeprefix("\ufeff")), own_pid)
+
+
+if __name__ == "__main__":
+    main()

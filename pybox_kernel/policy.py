@@ -1,0 +1,160 @@
+"""The sealed settings: one frozen value, and the little that a cell may choose.
+
+A cell chooses its deadline, nothing else; any other wish is an error, not an override. Numbers are from DESIGN
+section 2 and are never retyped elsewhere: code, receipts and tests read them from here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from pybox_kernel.errors import OptionError, SourceError
+
+__all__ = ["KIB", "MIB", "STDLIB", "UID_FIRST", "UID_LAST", "Policy", "checked_deadline", "checked_source"]
+
+KIB: Final = 1024
+MIB: Final = 1024 * 1024
+
+UID_FIRST: Final = 10000
+UID_LAST: Final = 59999
+
+LONGEST_DEADLINE_SECONDS: Final = 30.0
+
+
+class Policy(BaseModel):
+    """What a box is allowed. Bytes, seconds and counts; every field is a limit, never a wish."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    image: str
+    memory_bytes: int
+    """Memory and swap together: the two limits are equal, so there is no swap."""
+    cpu_cores: float
+    tasks: int
+    """Processes and threads together, the warden and the runner included."""
+    deadline_seconds: float
+    longest_deadline_seconds: float
+    open_files: int
+    core_bytes: int
+    """1 and not 0: a limit of 0 does not stop a core handler that is a pipe (core(5), fs/coredump.c)."""
+    locked_memory_bytes: int
+    message_queue_bytes: int
+    work_bytes: int
+    """Size of ``/box``, the working directory."""
+    temporary_bytes: int
+    """Size of ``/tmp``."""
+    shared_memory_bytes: int
+    inodes: int
+    """Files and folders in each of ``/box``, ``/tmp`` and ``/dev/shm``."""
+    source_bytes: int
+    kept_bytes: int
+    """Output kept of each stream: the first half and the last half."""
+    release_seconds: float
+    """How long an ended box stays open for its meters to be read."""
+    backstop_seconds: float
+    """How long after the deadline the supervisor ends a box whose own timer did not."""
+    stop_seconds: float
+    """How long a box may take to answer a request to stop."""
+    environment: tuple[tuple[str, str], ...]
+    """Exactly the program's environment."""
+
+    @property
+    def environment_names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.environment)
+
+
+STDLIB: Final = Policy(
+    image="stdlib",
+    memory_bytes=128 * MIB,
+    cpu_cores=0.5,
+    tasks=32,
+    deadline_seconds=2.0,
+    longest_deadline_seconds=LONGEST_DEADLINE_SECONDS,
+    open_files=128,
+    core_bytes=1,
+    locked_memory_bytes=64 * KIB,
+    message_queue_bytes=0,
+    work_bytes=8 * MIB,
+    temporary_bytes=8 * MIB,
+    shared_memory_bytes=1 * MIB,
+    inodes=1024,
+    source_bytes=64 * KIB,
+    kept_bytes=64 * KIB,
+    release_seconds=2.0,
+    backstop_seconds=1.0,
+    stop_seconds=0.3,
+    environment=(
+        ("HOME", "/box"),
+        ("LANG", "C.UTF-8"),
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("TMPDIR", "/tmp"),  # noqa: S108 - a folder of the box, not of this computer
+        ("TZ", "UTC"),
+        ("USER", "box"),
+    ),
+)
+
+
+def checked_deadline(policy: Policy, seconds: object) -> float:
+    """The deadline a cell asked for, in seconds; ``None`` asks for the policy's own.
+
+    Raises OptionError unless it is a finite number above 0 and at most ``policy.longest_deadline_seconds``.
+    """
+    if seconds is None:
+        return policy.deadline_seconds
+    longest = policy.longest_deadline_seconds
+    wanted = f"a number of seconds above 0 and at most {longest:g}"
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, str)):
+        raise OptionError(f"The time limit is {type(seconds).__name__}, not {wanted}.", "Give a number, like 5 or 0.5.")
+    try:
+        value = float(seconds)
+    except (ValueError, OverflowError):
+        raise OptionError(f"The time limit {str(seconds)[:40]!r} is not {wanted}.", "Give a number, like 5 or 0.5.") from None
+    if not math.isfinite(value) or not 0 < value <= longest:
+        raise OptionError(f"The time limit is {value:g} seconds; it must be {wanted}.", "Give a number, like 5 or 0.5.")
+    return value
+
+
+def checked_source(policy: Policy, source: object) -> bytes:
+    """The program as UTF-8 bytes, exactly as given. ``source`` is text, or bytes that are UTF-8.
+
+    Raises SourceError for what is neither, is over ``policy.source_bytes``, holds a NUL, or holds a lone surrogate.
+    """
+    if isinstance(source, str):
+        try:
+            data = source.encode("utf-8")
+        except UnicodeEncodeError as error:
+            line = source.count("\n", 0, error.start) + 1
+            found = f"U+{ord(source[error.start]):04X}"
+            raise SourceError(
+                f"Line {line} of the program holds half of a character ({found}), which is not text.",
+                "Delete that character, or write it as an escape like '\\ud800'.",
+            ) from None
+    elif isinstance(source, (bytes, bytearray)):
+        data = bytes(source)
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise SourceError(
+                f"The program is not UTF-8: byte {error.start} (line {line}) is 0x{data[error.start]:02x}.",
+                "Save the file as UTF-8 and try again.",
+            ) from None
+    else:
+        raise SourceError(f"The program is {type(source).__name__}, not text.", "Give the program's text.")
+    if len(data) > policy.source_bytes:
+        raise SourceError(
+            f"The program has {len(data):,} bytes; the most a box takes is {policy.source_bytes:,}.",
+            "Split it, or make the data it carries smaller.",
+        )
+    position = data.find(b"\0")
+    if position >= 0:
+        line = data.count(b"\n", 0, position) + 1
+        raise SourceError(
+            f"The program holds a NUL character at byte {position} (line {line}).",
+            "Delete that character, or write it as the escape '\\0'.",
+        )
+    return data

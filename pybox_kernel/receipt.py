@@ -1,0 +1,269 @@
+"""The receipt: what was asked for, what was observed, what the program said, and what is not known. Kept apart.
+
+Frozen pydantic models that forbid unknown fields. ``schema`` names the version; a change of meaning gets a new one.
+A value that could not be read is null and is listed under ``unknown`` with the reason; ``Receipt`` refuses to be
+built otherwise for its meters, its exit and its removal.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pybox_kernel.policy import Policy
+
+__all__ = [
+    "Asked",
+    "Boundary",
+    "Box",
+    "Checked",
+    "End",
+    "How",
+    "Image",
+    "KernelChecked",
+    "Meters",
+    "NotAsRequired",
+    "Observed",
+    "Options",
+    "Problem",
+    "Receipt",
+    "Run",
+    "Said",
+    "Seal",
+    "Step",
+    "Stream",
+    "Unknown",
+    "Withheld",
+]
+
+SCHEMA: Literal["pybox.receipt/1"] = "pybox.receipt/1"
+
+How = Literal["not_started", "exited", "signal", "deadline", "stopped", "box_lost", "warden_failed"]
+"""How a run ended.
+
+``not_started``    not one byte of the program entered the box
+``exited``         the program ended by itself, with an exit code
+``signal``         the program was ended by a signal; which process sent it is not known
+``deadline``       the box's own timer, or the supervisor's backstop, ended it
+``stopped``        the person stopped it
+``box_lost``       the box ended without its last word: see ``evidence``; the cause is not established
+``warden_failed``  PyBox's own part inside the box failed
+"""
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Image(Model):
+    """The image the box was made from, as recorded at set-up."""
+
+    name: str
+    id: str
+    recipe_sha256: str
+    base: str
+
+
+class Run(Model):
+    id: str
+    source_sha256: str
+    source_bytes: int
+    image: Image | None
+    """Null where no image was set up."""
+    started_at: str
+    """This computer's wall clock, UTC, ISO 8601; durations come from ``steps`` alone."""
+
+
+class Options(Model):
+    """What this run asked for beyond the policy's own values."""
+
+    deadline_seconds: float
+
+
+class Asked(Model):
+    policy: Policy
+    options: Options
+    seccomp_sha256: str
+    uid: int | None
+    """The box's own user and group id; null where no box was made."""
+
+
+class NotAsRequired(Model):
+    setting: str
+    wanted: str
+    found: str
+
+
+class Checked(Model):
+    checked: int
+    """How many settings were compared; 0 where this look was not reached."""
+    differences: tuple[NotAsRequired, ...]
+
+
+class KernelChecked(Checked):
+    source: Literal["this computer", "witness container", "the box's own reading"] | None
+    """Who read the kernel's files; the last is weaker: the box's warden, before the program arrived."""
+
+
+class Seal(Model):
+    before_start: bool
+    """True only if every look was done, found nothing different, and was over before the program's first byte."""
+    engine: Checked
+    kernel: KernelChecked
+    inside: Checked
+
+
+class End(Model):
+    how: How
+    exit_code: int | None
+    """As the box's engine gives it: 0-255, 128 + n after signal n. Null where there was none."""
+    signal: str | None
+    evidence: tuple[str, ...]
+    """Plain sentences: what establishes ``how``."""
+
+
+class Meters(Model):
+    """The Linux kernel's own counters for the box. Peaks include start-up; the rest counts from the hand-over on."""
+
+    final: bool
+    """True if read after every process of the program was dead; false for the last sample before that."""
+    memory_peak_bytes: int | None
+    oom_kills: int | None
+    tasks_peak: int | None
+    task_limit_hits: int | None
+    cpu_seconds: float | None
+    cpu_throttled_periods: int | None
+    ran_seconds: float | None
+    """From the source's last byte in the box to the program's end, by the warden's monotonic clock."""
+
+
+class Boundary(Model):
+    """What stands between the box and this computer, beside the container."""
+
+    kind: Literal["this_kernel", "other_kernel"] | None
+    evidence: str
+
+
+class Step(Model):
+    name: str
+    offset_ms: float
+    duration_ms: float
+
+
+class Box(Model):
+    id: str | None
+    removed: bool | None
+    """True: confirmed gone, by a fresh look at the engine and at the kernel's cgroups. False: it is still there.
+    Null: no box was made, or it could not be confirmed (then see ``unknown``)."""
+
+
+class Observed(Model):
+    seal: Seal
+    end: End
+    meters: Meters
+    boundary: Boundary
+    steps: tuple[Step, ...]
+    box: Box
+
+
+class Stream(Model):
+    """One of the program's two output streams."""
+
+    bytes: int
+    kept: int
+    """Bytes kept: the beginning and the end; ``bytes - kept`` were dropped from the middle."""
+    bad_bytes: int
+    """Bytes of the kept part that are not UTF-8, shown as replacement marks."""
+    text: str | None = None
+    """What was kept, made safe to show; null where the receipt stands beside its output."""
+
+
+class Withheld(Model):
+    """Something the program offered to show that PyBox did not let out."""
+
+    what: str
+    bytes: int
+
+
+class SavedFile(Model):
+    """A file the program made; none leave the box in this version."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Said(Model):
+    """The program's word. Nothing here was checked."""
+
+    completed: bool
+    """That it reached its last statement."""
+    stdout: Stream
+    stderr: Stream
+    displays: int
+    withheld: tuple[Withheld, ...]
+    error: str | None
+    """The name of the exception it reported, made safe to show."""
+    files: tuple[SavedFile, ...]
+
+
+class Unknown(Model):
+    what: str
+    why: str
+
+
+class Problem(Model):
+    """Why PyBox could not do its part."""
+
+    code: str
+    message: str
+    advice: str
+
+
+class Receipt(Model):
+    schema_: Literal["pybox.receipt/1"] = Field(alias="schema", default=SCHEMA)
+    run: Run
+    asked: Asked
+    observed: Observed
+    said: Said
+    unknown: tuple[Unknown, ...]
+    problem: Problem | None
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, validate_by_name=True)
+
+    @model_validator(mode="after")
+    def nothing_is_null_in_silence(self) -> Self:
+        listed = {entry.what for entry in self.unknown}
+        started = self.observed.end.how != "not_started"
+        for name, value in self.observed.meters:
+            if started and value is None and name not in listed:
+                raise ValueError(f"{name} is null and not listed as unknown")
+        if self.observed.box.id is not None and self.observed.box.removed is None and "removed" not in listed:
+            raise ValueError("whether the box is gone is null and not listed as unknown")
+        if started and not self.observed.seal.before_start:
+            raise ValueError("the program started although the seal was not verified")
+        if self.observed.seal.before_start and any(
+            look.checked == 0 or look.differences
+            for look in (self.observed.seal.engine, self.observed.seal.kernel, self.observed.seal.inside)
+        ):
+            raise ValueError("the seal is called verified although a look is missing or found a difference")
+        return self
+
+    @property
+    def ok(self) -> bool:
+        """The program ended by itself without an error code and says it reached its last statement.
+
+        A process of it may still have been killed for memory: see ``observed.meters.oom_kills``.
+        """
+        end = self.observed.end
+        return end.how == "exited" and end.exit_code == 0 and self.said.completed and self.problem is None
+
+    def to_json(self, indent: int | None = None) -> str:
+        """ASCII only, so that it can be printed anywhere."""
+        return self.model_dump_json(indent=indent, ensure_ascii=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Receipt:
+        """Raises pydantic.ValidationError for anything that is not a receipt of this version."""
+        return cls.model_validate_json(text, by_alias=True, by_name=False)
