@@ -1,0 +1,40 @@
+# Everything starts with scripts/setup.sh, which says what is missing before it fetches anything.
+# All of it can be run again at any time. `make` alone lists what there is.
+
+notebook := notebooks/00-try-to-break-out.ipynb
+bin := .venv/bin
+checked := pybox_kernel tests benchmarks scripts
+
+.PHONY: help setup demo lab test bench soak clean
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
+
+setup: ## sets everything up: Python packages, container engine, box image, kernel
+	@sh scripts/setup.sh
+
+demo: setup ## six cells that try to break out, each with its receipt, in this terminal
+	@$(bin)/python scripts/demo.py $(notebook)
+
+lab: setup ## the same notebook in JupyterLab
+	@$(bin)/python scripts/lab.py $(notebook)
+
+test: ## sets up, then checks the code and runs every test, on the real engine
+	@sh scripts/setup.sh test
+	$(bin)/ruff check $(checked)
+	$(bin)/ruff format --check $(checked)
+	$(bin)/mypy
+	$(bin)/lint-imports
+	$(bin)/python -m pytest
+
+bench: ## measures a run beside a plain `docker run`
+	@sh scripts/setup.sh test
+	$(bin)/python -m benchmarks
+
+soak: ## many runs in a row: nothing may pile up
+	@sh scripts/setup.sh test
+	$(bin)/python -m pytest -m soak
+
+clean: ## removes .venv and what the tools keep; box images and the engine stay
+	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

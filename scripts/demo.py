@@ -1,0 +1,116 @@
+"""Runs a notebook through the installed kernel, and shows each cell, its output and its receipt.
+
+``demo.py NOTEBOOK``. Exit status 0: every cell has a receipt and ended as the notebook says, that is with an
+error exactly where it is tagged ``raises-exception``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WIDTH = 100
+CELL_SECONDS = 60
+
+
+class Look(NamedTuple):
+    """Terminal codes, or nothing at all where they are not wanted."""
+
+    bold: str = ""
+    faint: str = ""
+    red: str = ""
+    off: str = ""
+
+
+COLOURS = Look(bold="\x1b[1m", faint="\x1b[2m", red="\x1b[31m", off="\x1b[0m")
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def is_receipt(output: nbformat.NotebookNode) -> bool:
+    return bool(output.output_type == "display_data")
+
+
+def what_is_wrong(cell: nbformat.NotebookNode) -> str | None:
+    """How a finished cell differs from what the notebook says of it."""
+    failed = any(output.output_type == "error" for output in cell.outputs)
+    may_fail = "raises-exception" in cell.metadata.get("tags", ())
+    if not any(map(is_receipt, cell.outputs)):
+        return "this cell has no receipt"
+    if failed != may_fail:
+        return "this cell ended with an error" if failed else "this cell should have ended with an error"
+    return None
+
+
+def prose(source: str, look: Look) -> Iterator[str]:
+    for block in re.split(r"\n\s*\n", source):
+        if block.startswith("#"):
+            yield f"{look.bold}{block.lstrip('# ')}{look.off}"
+        else:
+            yield from textwrap.wrap(" ".join(block.split()).replace("**", ""), WIDTH)
+        yield ""
+
+
+def code(source: str, look: Look) -> Iterator[str]:
+    yield from (f"{look.faint}  │ {line}{look.off}" for line in source.splitlines())
+    yield ""
+
+
+def results(cell: nbformat.NotebookNode, look: Look) -> Iterator[str]:
+    """What came out of a cell. The kernel has made the text safe; only the program's colours are in it."""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            yield from ESCAPES.sub("", output.text).splitlines()
+        elif output.output_type == "error":
+            yield f"{look.red}{output.ename}: {output.evalue}{look.off}"
+        elif is_receipt(output):
+            yield ""
+            yield from (
+                f"{look.bold}{line}{look.off}" for line in output.data.get("text/plain", "").splitlines()
+            )
+    yield ""
+
+
+def run(notebook: Path, look: Look) -> list[str]:
+    """Runs and prints every cell in turn. Returns what was not as it should be."""
+    wrong: list[str] = []
+    document = nbformat.read(notebook, as_version=4)
+    client = NotebookClient(document, timeout=CELL_SECONDS, allow_errors=True)
+    with client.setup_kernel():
+        for index, cell in enumerate(document.cells):
+            if cell.cell_type != "code":
+                print(*prose(cell.source, look), sep="\n")
+                continue
+            print(*code(cell.source, look), sep="\n", flush=True)
+            client.execute_cell(cell, index)
+            print(*results(cell, look), sep="\n", flush=True)
+            if problem := what_is_wrong(cell):
+                print(f"{look.red}NOT AS EXPECTED: {problem}{look.off}\n")
+                wrong.append(f"{cell.id}: {problem}")
+    return wrong
+
+
+def main() -> int:
+    look = COLOURS if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else Look()
+    try:
+        wrong = run(Path(sys.argv[1]), look)
+    except KeyboardInterrupt:
+        return 130
+    except (CellTimeoutError, DeadKernelError) as error:
+        wrong = [f"the kernel did not finish: {str(error).splitlines()[0]}"]
+    print("\n".join(wrong) or "Every cell ended as the notebook says, each with its receipt.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
