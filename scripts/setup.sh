@@ -84,9 +84,11 @@ if [ "$(cat .venv/pybox-setup-$extras 2>/dev/null)" != "$(fingerprint)" ]; then
     [ $extras = lab ] || fetch 35 "Python packages for the tests"
 fi
 if [ ! -e .venv/pybox-box ]; then
-    # Where the engine reaches no registry, root makes the box image of Debian's packages.
-    has mmdebstrap || [ -n "$sudo" ] || need 1 mmdebstrap
-    fetch 35 "the box image: a small Linux with Python"
+    if [ -z "$sudo" ]; then # where the engine reaches no registry, the image is made of Debian's packages
+        has mmdebstrap || need 1 mmdebstrap
+        [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need 1 debian-archive-keyring
+    fi
+    fetch 45 "the box image: a small Linux with Python"
 fi
 [ $extras = lab ] || has docker-registry || need 5 docker-registry
 
