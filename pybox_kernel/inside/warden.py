@@ -50,7 +50,18 @@ KILLED = 128 + 9
 
 # The same tuple stands in pybox_kernel/seccomp.py; a test keeps the two equal.
 # Each: name, (number on x86_64, on aarch64), arguments, the errno that PyBox's own profile gives.
-PROBES = ()
+PROBES = (
+    ("socket(AF_NETLINK)", (41, 198), (16, 3, 0, 0, 0, 0), 1),
+    ("socket(2**32 + AF_VSOCK)", (41, 198), (2**32 + 40, 1, 0, 0, 0, 0), 1),
+    ("io_uring_setup", (425, 425), (0, 0, 0, 0, 0, 0), 1),
+    ("ptrace(PTRACE_PEEKTEXT, 0)", (101, 117), (1, 0, 0, 0, 0, 0), 1),
+    ("shmget(size 0)", (29, 194), (0, 0, 0, 0, 0, 0), 1),
+    ("sched_setscheduler(no parameters)", (144, 119), (0, 0, 0, 0, 0, 0), 1),
+    ("prlimit64(1, RLIMIT_NOFILE)", (302, 261), (1, 7, 0, 0, 0, 0), 1),
+    ("prlimit64(RLIMIT_CORE, bad address)", (302, 261), (0, 4, 1, 0, 0, 0), 1),
+    ("unshare(nothing)", (272, 97), (0, 0, 0, 0, 0, 0), 1),
+    ("clone3(size 0)", (435, 435), (0, 0, 0, 0, 0, 0), 38),
+)
 
 # What the box shows of itself, under the names that the outside witness uses for the same files.
 OWN_FILES = (
@@ -120,6 +131,7 @@ def look_inside(libc, descriptors):
         "room": {place: room(place) for place in ("/box", "/tmp", "/dev/shm")},
         "descriptors": descriptors,
         "devices": sorted(os.listdir("/dev"))[:64],
+        "boot_id": read_text("/proc/sys/kernel/random/boot_id"),
         "python": platform.python_version(),
     }
 

@@ -1,0 +1,303 @@
+"""One life of one box: made, verified, started, verified again, run, ended, removed, confirmed gone.
+
+What must hold after ``destroy``, whatever happened before it: the engine was asked by the box's full id to remove it, a
+fresh look at the engine and at the kernel's cgroups says whether it is gone, and the journal entry is struck only if
+both say so. ``destroy`` tries every step, gathers every error, never raises, and can be called again.
+"""
+
+from __future__ import annotations
+
+import pwd
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from pybox_kernel.engine import Connection, Engine
+from pybox_kernel.errors import BoxError, EngineNotFound, PyBoxError, SealError
+from pybox_kernel.journal import Entry, Journal
+from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
+from pybox_kernel.receipt import Step
+from pybox_kernel.seal import LABEL, Identity, Look, container_config, engine_look, inside_look, kernel_look
+from pybox_kernel.witness import Sight, Witness
+
+__all__ = ["Box", "Timeline", "fresh_identity"]
+
+EXPIRY_MARGIN_SECONDS: Final = 120
+UID_TRIES: Final = 8
+REMOVED_SECONDS: Final = 10.0
+REMOVAL_TRIES: Final = 3
+
+
+T = TypeVar("T")
+
+
+class Timeline:
+    """What happened when, on one monotonic clock that starts with this value."""
+
+    def __init__(self) -> None:
+        self._zero = time.monotonic()
+        self.steps: list[Step] = []
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.add(name, began, time.monotonic())
+
+    def add(self, name: str, began: float, ended: float) -> None:
+        offset, duration = (began - self._zero) * 1000, (ended - began) * 1000
+        self.steps.append(Step(name=name, offset_ms=round(offset, 3), duration_ms=round(duration, 3)))
+
+
+def fresh_identity(journal: Journal, run: str, image_id: str, seconds: float) -> Identity:
+    """A name, a uid and labels that no other box has. ``seconds`` is how long the box may live at the most."""
+    uid = fresh_uid()
+    return Identity(
+        name=f"pybox-{run}",
+        uid=uid,
+        image_id=image_id,
+        labels={
+            f"{LABEL}installation": journal.installation,
+            f"{LABEL}session": journal.session,
+            f"{LABEL}run": run,
+            f"{LABEL}uid": str(uid),
+            f"{LABEL}expires": str(int(time.time() + seconds + EXPIRY_MARGIN_SECONDS)),
+        },
+    )
+
+
+def fresh_uid() -> int:
+    """A random uid of the boxes' range that is no account of this computer."""
+    while True:
+        uid = random.SystemRandom().randint(UID_FIRST, UID_LAST)
+        try:
+            pwd.getpwuid(uid)
+        except KeyError:
+            return uid
+
+
+class Box:
+    """Call in this order: ``create``, ``start``, then talk over ``connection``; ``destroy`` always."""
+
+    def __init__(
+        self, engine: Engine, journal: Journal, witness: Witness | None, policy: Policy, identity: Identity, run: str
+    ) -> None:
+        self.engine = engine
+        self.journal = journal
+        self.witness = witness
+        self.policy = policy
+        self.identity = identity
+        self.run = run
+        self.id: str | None = None
+        self.connection: Connection | None = None
+        self.engine_look = Look(0, ())
+        self.kernel_look = Look(0, ())
+        self.inside_look = Look(0, ())
+        self.sight: Sight | None = None
+        self.exit_status: int | None = None
+        self.removed: bool | None = None
+        self.why_not_confirmed = ""
+        self._journalled = False
+        self._create_unanswered = False
+        self._waiting: Future[int | None] | None = None
+
+    def create(self) -> None:
+        """Makes the box and reads it back from the engine. Raises SealError if anything differs, EngineError."""
+        for _ in range(UID_TRIES):
+            self._write_entry(None)
+            self._create_unanswered = True
+            self.id = self.engine.create(self.identity.name, container_config(self.policy, self.identity))
+            self._create_unanswered = False
+            self._write_entry(self.id)
+            if not self._uid_is_shared():
+                break
+            self._give_up_uid()
+        else:
+            raise BoxError("No free user id was found for the box.", "Run `pybox-kernel cleanup`, then try again.")
+        self.engine_look = engine_look(self.policy, self.identity, self.engine.inspect(self.id))
+        self._require(self.engine_look)
+
+    def _write_entry(self, container_id: str | None) -> None:
+        self.journal.write(
+            Entry(
+                run=self.run,
+                name=self.identity.name,
+                engine=self.engine.address,
+                labels=dict(self.identity.labels),
+                container_id=container_id,
+                written_at=time.time(),
+            )
+        )
+        self._journalled = True
+
+    def _uid_is_shared(self) -> bool:
+        """Both of two makers may see each other and both yield, which is safe; never neither: each made its box
+        before it looked."""
+        label = f"{LABEL}uid={self.identity.uid}"
+        return any(other.id != self.id for other in self.engine.containers(labels=[label]))
+
+    def _give_up_uid(self) -> None:
+        self.destroy()
+        if not self.removed:
+            raise BoxError(f"A box could not be removed: {self.why_not_confirmed}.", "Run `pybox-kernel cleanup`.")
+        self.id, self.removed = None, None
+        uid = fresh_uid()
+        labels = {**self.identity.labels, f"{LABEL}uid": str(uid)}
+        self.identity = self.identity._replace(uid=uid, labels=labels)
+
+    def start(self) -> None:
+        """Connects, then starts: nothing the box says can be missed. Raises EngineError."""
+        assert self.id is not None
+        self.connection = self.engine.attach(self.id)
+        self.engine.start(self.id)
+
+    def verify(self, report: Mapping[str, Any]) -> None:
+        """The kernel's view of the living box, and the warden's. Raises SealError if anything differs or is unread."""
+        assert self.id is not None
+        record = self.engine.inspect(self.id)
+        running = engine_look(self.policy, self.identity, record)
+        self.engine_look = Look(max(running.checked, self.engine_look.checked), running.differences)
+        state = record.get("State") or {}
+        pid = state.get("Pid")
+        if state.get("Running") is not True or not isinstance(pid, int) or pid <= 0:
+            raise BoxError("The box ended before the program came.", "Run the cell again.")
+        self.sight = self.witness.look(pid, self.id) if self.witness is not None else None
+        nested: str | None = self.id
+        if self.sight is None:
+            self.sight, nested = own_reading(report), None
+        self.kernel_look = kernel_look(self.policy, self.identity, self.sight.texts, nested)
+        self.inside_look = inside_look(self.policy, report)
+        self._require(self.engine_look, self.kernel_look, self.inside_look)
+
+    def _require(self, *looks: Look) -> None:
+        differences = [difference for look in looks for difference in look.differences]
+        if differences:
+            first = differences[0]
+            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            raise SealError(
+                f"The box was not sealed as required: {first.setting}: wanted {first.wanted}, found {first.found}{more}.",
+                "Run `pybox-kernel doctor`. Do not switch kernels to get round this.",
+                differences,
+            )
+
+    def expect_removal(self, executor: Executor, seconds: float) -> None:
+        """Asks the engine to tell when it has removed the box, and with which exit status. Call it before the box
+        may end, so that the status is not missed."""
+        assert self.id is not None
+        self._waiting = executor.submit(self.engine.wait_removed, self.id, seconds)
+
+    def kill(self) -> None:
+        assert self.id is not None
+        self.engine.kill(self.id)
+
+    def destroy(self) -> None:
+        """See the module. Afterwards ``removed`` is True (confirmed gone), False (still there), None (no box, or not
+        confirmed: ``why_not_confirmed``), and ``exit_status`` holds what the engine recorded, if it did."""
+        errors: list[str] = []
+        if self.connection is not None:
+            self.connection.close()
+        if self.id is None and self._create_unanswered:
+            self.id = attempt(errors, self._find_unanswered)
+        if self.id is None:
+            self._settle_unmade(errors)
+            return
+        box_id = self.id
+        if self._waiting is not None:
+            attempt(errors, self._collect_status)
+        for _ in range(REMOVAL_TRIES):
+            found = attempt(errors, lambda: self._exists(box_id))
+            if found is False:
+                break
+            attempt(errors, lambda: self.engine.remove(box_id))
+            if found is None:
+                continue
+            time.sleep(0.02)
+            attempt(errors, lambda: self.engine.wait_removed(box_id, REMOVED_SECONDS))
+        found = attempt(errors, lambda: self._exists(box_id))
+        standing = self._standing_cgroups()
+        if found is None:
+            self._unconfirmed(errors[-1] if errors else "the engine did not answer")
+        elif found:
+            self.removed = False
+            self.why_not_confirmed = "the engine still has it"
+        elif standing is None:
+            self._unconfirmed("its cgroups could not be looked at")
+        elif standing:
+            self.removed = False
+            self.why_not_confirmed = "the engine removed it, but its cgroup still exists"
+        else:
+            self.removed = True
+            self.journal.strike(self.run)
+
+    def _collect_status(self) -> None:
+        assert self._waiting is not None
+        try:
+            self.exit_status = self._waiting.result(timeout=REMOVED_SECONDS)
+        except FutureTimeout:
+            raise BoxError("the engine did not remove it in time", "") from None
+        finally:
+            self._waiting = None
+
+    def _exists(self, box_id: str) -> bool:
+        try:
+            self.engine.inspect(box_id)
+        except EngineNotFound:
+            return False
+        return True
+
+    def _find_unanswered(self) -> str | None:
+        """The box of a create whose answer never came; by its name, which holds the run's own 128 bits."""
+        for record in self.engine.containers(name=self.identity.name):
+            if all(record.labels.get(key) == value for key, value in self.identity.labels.items()):
+                self._write_entry(record.id)
+                return record.id
+        return None
+
+    def _settle_unmade(self, errors: list[str]) -> None:
+        """No box is known. If the engine may still be making one, the entry stays for a later sweep."""
+        if self._create_unanswered:
+            self._unconfirmed(errors[-1] if errors else "the engine never answered whether it made the box")
+        elif self._journalled:
+            self.journal.strike(self.run)
+
+    def _unconfirmed(self, why: str) -> None:
+        self.removed = None
+        self.why_not_confirmed = why
+
+    def _standing_cgroups(self) -> tuple[str, ...] | None:
+        """() too where nothing of it was ever seen in a cgroup: then there is none to be left."""
+        if self.sight is None or not self.sight.folders:
+            return ()
+        if self.witness is None:
+            return None
+        limit = time.monotonic() + 1.0
+        while True:
+            standing = self.witness.standing(self.sight.folders)
+            if not standing or time.monotonic() > limit:
+                return standing
+            time.sleep(0.01)
+
+
+def attempt(errors: list[str], step: Callable[[], T]) -> T | None:
+    """The step's value; None if it failed, with the reason in ``errors``."""
+    try:
+        return step()
+    except PyBoxError as error:
+        errors.append(error.message.rstrip("."))
+        return None
+
+
+def own_reading(report: Mapping[str, Any]) -> Sight:
+    """The warden's own reading, taken before the program arrived: the weaker source, used where no other can be."""
+    files = report.get("files")
+    texts: dict[str, str | None] = {}
+    if isinstance(files, dict):
+        texts = {str(name): text if isinstance(text, str) else None for name, text in files.items()}
+    boot_id = report.get("boot_id")
+    return Sight("the box's own reading", texts, {}, boot_id.strip() if isinstance(boot_id, str) else None)

@@ -1,0 +1,345 @@
+"""The Docker engine behind the ``Engine`` protocol. With ``docker_images``, the only place that knows the docker SDK.
+
+The SDK's sessions are not thread-safe, so each thread has a client of its own. Foreign exceptions cross in one place,
+``translated``. Nothing of the environment but ``DOCKER_HOST`` is read, so no proxy setting reaches a container.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import docker
+import docker.errors
+import docker.tls
+import requests.exceptions
+import urllib3.exceptions
+
+from pybox_kernel import docker_images
+from pybox_kernel.engine import ContainerRecord, EngineFacts, ImageRecord
+from pybox_kernel.errors import (
+    EngineDenied,
+    EngineError,
+    EngineMissing,
+    EngineNotFound,
+    EngineRefused,
+    EngineTimeout,
+)
+
+__all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "engine_address"]
+
+DEFAULT_ADDRESS: Final = "unix:///var/run/docker.sock"
+
+ANSWER_SECONDS: Final = 10.0
+"""For a call that does work (create, start, remove)."""
+LOOK_SECONDS: Final = 5.0
+"""For a call that only looks."""
+FIRST_SECONDS: Final = 1.5
+"""For the first word: an engine that does not say its version by then is named in under 2 s."""
+BUILD_SECONDS: Final = 900.0
+
+DOCTOR: Final = "Run `pybox-kernel doctor` to see what is wrong."
+START: Final = "Start it (as root: `systemctl start docker`, or `dockerd &` where there is no systemd), then try again."
+
+
+def engine_address() -> str:
+    """``DOCKER_HOST`` if it names a socket on this computer, else the usual socket.
+
+    Raises EngineRefused for an address on a network: the box would run on another machine.
+    """
+    address = os.environ.get("DOCKER_HOST", "").strip() or DEFAULT_ADDRESS
+    if not address.startswith("unix:///"):
+        raise EngineRefused(
+            f"DOCKER_HOST is {address[:200]!r}: that engine is on a network, not on this computer.",
+            "Unset DOCKER_HOST, or set it to a socket here, like unix:///var/run/docker.sock.",
+        )
+    return address
+
+
+@contextmanager
+def translated(address: str, doing: str) -> Iterator[None]:
+    """Foreign exceptions out of the SDK, requests, urllib3 and the system become EngineErrors, here and nowhere else."""
+    try:
+        yield
+    except EngineError:
+        raise
+    except docker.errors.NotFound as error:
+        raise EngineNotFound(f"The engine knows nothing of it when asked to {doing}: {explained(error)}.", DOCTOR) from error
+    except docker.errors.APIError as error:
+        raise EngineRefused(f"The engine at {address} refused to {doing}: {explained(error)}.", DOCTOR) from error
+    except (requests.exceptions.Timeout, TimeoutError, urllib3.exceptions.TimeoutError) as error:
+        raise EngineTimeout(f"The engine at {address} did not answer in time when asked to {doing}.", START) from error
+    except (
+        docker.errors.DockerException,
+        requests.exceptions.RequestException,
+        urllib3.exceptions.HTTPError,
+        OSError,
+        ValueError,
+    ) as error:
+        raise from_cause(address, doing, error) from error
+
+
+def from_cause(address: str, doing: str, error: BaseException) -> EngineError:
+    """The EngineError for what lies at the bottom of a chain of wrapped exceptions."""
+    seen: list[BaseException] = []
+    pending: list[object] = [error]
+    while pending and len(seen) < 50:
+        item = pending.pop()
+        if not isinstance(item, BaseException) or item in seen:
+            continue
+        seen.append(item)
+        pending += [item.__cause__, item.__context__, *item.args, getattr(item, "reason", None)]
+    numbers = {item.errno for item in seen if isinstance(item, OSError)}
+    if any(isinstance(item, (TimeoutError, requests.exceptions.Timeout)) for item in seen):
+        return EngineTimeout(f"The engine at {address} did not answer in time when asked to {doing}.", START)
+    path = address.removeprefix("unix://")
+    if errno.EACCES in numbers or errno.EPERM in numbers:
+        return EngineDenied(
+            f"This user may not use the container engine at {address}.",
+            "Join the group that owns it (`sudo usermod -aG docker $USER`), then log out and in again.",
+        )
+    if errno.ENOENT in numbers:
+        return EngineMissing(
+            f"No container engine was found: there is no {path}.",
+            "Install one (`apt-get install docker.io`) and start it, or set DOCKER_HOST to its socket.",
+        )
+    if errno.ECONNREFUSED in numbers:
+        return EngineMissing(f"Nothing answers at {path}: the container engine is not running.", START)
+    return EngineError(f"The engine at {address} broke off when asked to {doing}: {explained(error)}.", DOCTOR)
+
+
+def explained(error: BaseException) -> str:
+    text = getattr(error, "explanation", None) or str(error) or type(error).__name__
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    return " ".join(str(text).split())[:400].rstrip(".")
+
+
+class DockerConnection:
+    """The attach stream of one container, without a terminal: frames of (1 stdout | 2 stderr, bytes).
+
+    Format: Engine API, "ContainerAttach": one byte of stream type, three zeros, four bytes of big-endian length.
+    """
+
+    HEADER = 8
+    READ = 65536
+
+    def __init__(self, address: str, raw: socket.socket, keep: object) -> None:
+        self._address = address
+        self._socket = raw
+        self._keep = keep  # the SDK's response owns the connection; without it the socket would be closed under us
+        self._buffer = bytearray()
+        self._ended = False
+        raw.setblocking(False)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, data: bytes) -> int:
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise EngineError("The connection to the box is closed.", DOCTOR) from error
+
+    def receive(self) -> list[tuple[int, bytes]] | None:
+        if self._ended:
+            return None
+        try:
+            data = self._socket.recv(self.READ)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self._ended = True
+            return None
+        self._buffer += data
+        parts: list[tuple[int, bytes]] = []
+        position = 0
+        while len(self._buffer) - position >= self.HEADER:
+            length = int.from_bytes(self._buffer[position + 4 : position + 8], "big")
+            if len(self._buffer) - position - self.HEADER < length:
+                break
+            start = position + self.HEADER
+            parts.append((self._buffer[position], bytes(self._buffer[start : start + length])))
+            position = start + length
+        del self._buffer[:position]
+        return parts
+
+    def close(self) -> None:
+        self._ended = True
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            self._socket.close()
+        with suppress(Exception):  # the SDK's own close of what is closed already
+            self._keep.close()  # type: ignore[attr-defined]
+
+
+class DockerEngine:
+    """One Docker engine. Making this value talks to nothing; the first call finds the API version both sides speak."""
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = address or engine_address()
+        self._local = threading.local()
+        self._version: str | None = None
+        self._lock = threading.Lock()
+        self._clients: list[docker.APIClient] = []
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    def close(self) -> None:
+        """Closes every thread's connections."""
+        with self._lock:
+            clients, self._clients = self._clients, []
+        for client in clients:
+            client.close()
+        self._local = threading.local()
+
+    def _client(self, seconds: float = LOOK_SECONDS) -> docker.APIClient:
+        client = getattr(self._local, "client", None)
+        if client is None:
+            client = docker.APIClient(
+                base_url=self._address,
+                version=self._version or "auto",
+                timeout=FIRST_SECONDS if self._version is None else seconds,
+                num_pools=2,
+            )
+            # Requests would add the proxies of this computer's environment to a TCP address.
+            client.trust_env = False
+            self._version = client.api_version
+            self._local.client = client
+            with self._lock:
+                self._clients.append(client)
+        client.timeout = seconds
+        return client
+
+    def facts(self) -> EngineFacts:
+        with translated(self._address, "describe itself"):
+            info: dict[str, Any] = self._client().info()
+            version: dict[str, Any] = self._client().version()
+        return EngineFacts(
+            address=self._address,
+            version=str(version.get("Version", "")),
+            api_version=str(version.get("ApiVersion", "")),
+            engine_id=info.get("ID"),
+            kernel=info.get("KernelVersion"),
+            operating_system=info.get("OperatingSystem"),
+            architecture=info.get("Architecture"),
+            cgroup_version=info.get("CgroupVersion"),
+            cgroup_driver=info.get("CgroupDriver"),
+            default_runtime=info.get("DefaultRuntime"),
+            runc_commit=(info.get("RuncCommit") or {}).get("ID"),
+            memory_limit=info.get("MemoryLimit"),
+            swap_limit=info.get("SwapLimit"),
+            cpu_limit=info.get("CpuCfsQuota"),
+            pids_limit=info.get("PidsLimit"),
+            security=tuple(info.get("SecurityOptions") or ()),
+        )
+
+    def create(self, name: str, config: Mapping[str, Any]) -> str:
+        with translated(self._address, "make a box"):
+            made = self._client(ANSWER_SECONDS).create_container_from_config(dict(config), name)
+            return str(made["Id"])
+
+    def inspect(self, container_id: str) -> Mapping[str, Any]:
+        with translated(self._address, "describe a box"):
+            record: Mapping[str, Any] = self._client().inspect_container(container_id)
+            return record
+
+    def attach(self, container_id: str) -> DockerConnection:
+        with translated(self._address, "connect to a box"):
+            client = self._client(ANSWER_SECONDS)
+            params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
+            holder = client.attach_socket(container_id, params)
+            raw = getattr(holder, "_sock", holder)
+            return DockerConnection(self._address, raw, holder)
+
+    def start(self, container_id: str) -> None:
+        with translated(self._address, "start a box"):
+            self._client(ANSWER_SECONDS).start(container_id)
+
+    def kill(self, container_id: str) -> None:
+        with translated(self._address, "stop a box"):
+            try:
+                self._client().kill(container_id, "SIGKILL")
+            except docker.errors.APIError as error:
+                if error.status_code not in (404, 409):
+                    raise
+
+    def remove(self, container_id: str) -> None:
+        with translated(self._address, "remove a box"):
+            try:
+                self._client(ANSWER_SECONDS).remove_container(container_id, force=True, v=True)
+            except docker.errors.APIError as error:
+                if error.status_code not in (404, 409):
+                    raise
+
+    def wait_removed(self, container_id: str, seconds: float) -> int | None:
+        with translated(self._address, "wait for a box's removal"):
+            try:
+                answer = self._client(seconds).wait(container_id, timeout=seconds, condition="removed")
+            except docker.errors.NotFound:
+                return None
+            return int(answer["StatusCode"])
+
+    def wait_exit(self, container_id: str, seconds: float) -> int:
+        with translated(self._address, "wait for a container's end"):
+            return int(self._client(seconds).wait(container_id, timeout=seconds)["StatusCode"])
+
+    def logs(self, container_id: str, most_bytes: int) -> bytes:
+        with translated(self._address, "show what a container printed"):
+            return bytes(self._client(ANSWER_SECONDS).logs(container_id))[:most_bytes]
+
+    def containers(self, labels: Iterable[str] = (), name: str | None = None) -> list[ContainerRecord]:
+        filters: dict[str, list[str]] = {"label": list(labels)}
+        if name is not None:
+            filters["name"] = [f"^/{name}$"]
+        with translated(self._address, "list its containers"):
+            lines = self._client().containers(all=True, filters=filters)
+        return [
+            ContainerRecord(
+                id=str(line["Id"]),
+                name=str((line.get("Names") or [""])[0]).removeprefix("/"),
+                labels=dict(line.get("Labels") or {}),
+                state=str(line.get("State", "")),
+            )
+            for line in lines
+        ]
+
+    def image(self, reference: str) -> ImageRecord:
+        with translated(self._address, f"describe the image {reference[:80]}"):
+            return docker_images.image(self._client(), reference)
+
+    def images(self, labels: Iterable[str] = ()) -> list[ImageRecord]:
+        with translated(self._address, "list its images"):
+            return docker_images.images(self._client(), labels)
+
+    def pull(self, repository: str, digest: str) -> ImageRecord:
+        with translated(self._address, f"fetch {repository}@{digest}"):
+            return docker_images.pull(self._client(BUILD_SECONDS), repository, digest)
+
+    def resolve(self, reference: str) -> str:
+        with translated(self._address, f"look up {reference}"):
+            return docker_images.resolve(self._client(ANSWER_SECONDS), reference)
+
+    def import_rootfs(self, tar_path: str, reference: str, changes: Iterable[str] = ()) -> str:
+        with translated(self._address, "import a root file system"):
+            return docker_images.import_rootfs(self._client(BUILD_SECONDS), tar_path, reference, changes)
+
+    def build(self, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+        with translated(self._address, "build an image"):
+            return docker_images.build(self._client(BUILD_SECONDS), context_tar, reference, labels)
+
+    def remove_image(self, reference: str) -> None:
+        with translated(self._address, "remove an image"):
+            docker_images.remove_image(self._client(ANSWER_SECONDS), reference)

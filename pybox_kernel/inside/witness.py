@@ -1,0 +1,117 @@
+"""Reads the Linux kernel's files about one box, from outside it. Trusted; standard library only.
+
+``look``, ``meters`` and ``standing`` are called on this computer where the engine's kernel is its own, and run as a
+container's program otherwise (``main``): host pid and cgroup namespaces, no capabilities, its own uid, read-only, no
+network. There it answers one line of JSON for each line of JSON, and ends at the end of stdin.
+"""
+
+import json
+import os
+import sys
+
+PROC_FILES = (
+    "status", "limits", "mountinfo", "cgroup",
+    "net/dev", "net/route", "net/if_inet6", "net/ipv6_route", "net/fib_trie",
+)  # fmt: skip
+LIMIT_FILES = {
+    1: (
+        "memory/memory.limit_in_bytes", "memory/memory.memsw.limit_in_bytes", "pids/pids.max",
+        "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us",
+    ),
+    2: ("memory.max", "memory.swap.max", "pids.max", "cpu.max"),
+}  # fmt: skip
+METER_FILES = {
+    1: (
+        "memory/memory.max_usage_in_bytes", "memory/memory.oom_control", "pids/pids.peak", "pids/pids.events",
+        "cpuacct/cpuacct.usage", "cpu/cpu.stat",
+    ),
+    2: ("memory.peak", "memory.events", "pids.peak", "pids.events", "cpu.stat"),
+}  # fmt: skip
+LARGEST = 65536
+
+
+def read(path):
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def start_time(proc, pid):
+    """Field 22 of /proc/PID/stat; the command in field 2 may hold anything, so count from its closing bracket."""
+    text = read(f"{proc}/{pid}/stat")
+    return None if text is None else text.rpartition(")")[2].split()[19]
+
+
+def cgroup_folders(text, container_id):
+    """Controller ("" for v2) to the box's folder under the cgroup mount; only paths that hold the container's id."""
+    folders = {}
+    for line in (text or "").splitlines():
+        _number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if container_id not in path or ".." in path.split("/"):
+            continue
+        for controller in controllers.split(","):
+            folders[controller.removeprefix("name=")] = path
+    return folders
+
+
+def version_of(folders):
+    return 1 if "memory" in folders else 2
+
+
+def cgroup_texts(names, folders, cgroups):
+    texts = {}
+    for name in names:
+        controller, slash, file = name.rpartition("/")
+        folder = folders.get(controller if slash else "")
+        texts["cgroup:" + name] = None if folder is None else read(f"{cgroups}/{controller}{folder}/{file}")
+    return texts
+
+
+def look(pid, container_id, proc="/proc", cgroups="/sys/fs/cgroup"):
+    """All the files about the process ``pid``, which must be in the cgroup of ``container_id``, and its folders.
+
+    Returns None where there is no such process, or it is another one than it was when the reading began.
+    """
+    began = start_time(proc, pid)
+    texts = {name: read(f"{proc}/{pid}/{name}") for name in PROC_FILES}
+    folders = cgroup_folders(texts["cgroup"], container_id)
+    if began is None or not folders:
+        return None
+    version = version_of(folders)
+    texts.update(cgroup_texts(LIMIT_FILES[version] + METER_FILES[version], folders, cgroups))
+    if start_time(proc, pid) != began:
+        return None
+    return {"texts": texts, "folders": folders, "boot_id": read(f"{proc}/sys/kernel/random/boot_id")}
+
+
+def meters(folders, cgroups="/sys/fs/cgroup"):
+    """The meters of the cgroup in ``folders``, as texts."""
+    return cgroup_texts(METER_FILES[version_of(folders)], folders, cgroups)
+
+
+def standing(folders, cgroups="/sys/fs/cgroup"):
+    """Which of the cgroup folders still exist."""
+    version = version_of(folders)
+    checked = folders.items() if version == 1 else [("", folders.get("", ""))]
+    return sorted(c for c, path in checked if path and os.path.isdir(f"{cgroups}/{c}{path}"))
+
+
+def main():
+    cgroups = sys.argv[1]
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "look":
+            answer = look(int(request["pid"]), request["id"], "/proc", cgroups)
+        elif request["do"] == "meters":
+            answer = meters(request["folders"], cgroups)
+        else:
+            answer = standing(request["folders"], cgroups)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

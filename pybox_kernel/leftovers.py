@@ -1,0 +1,84 @@
+"""Boxes whose session died: found by its journal, removed by exact identity, confirmed gone.
+
+Only what a dead session's journal names is ever looked at, and it is touched only where id, name and every label agree.
+A container that merely looks like ours is a stranger's.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final, NamedTuple
+
+from pybox_kernel.engine import ContainerRecord, Engine
+from pybox_kernel.errors import EngineError, EngineNotFound
+from pybox_kernel.journal import DeadSession, Entry, Journal, dead_sessions
+
+__all__ = ["Sweep", "sweep"]
+
+UNANSWERED_SECONDS: Final = 60.0
+"""How long an engine may still make a box after its maker died without an answer. Until then, not finding it proves
+nothing, and the entry stays."""
+GONE_SECONDS: Final = 5.0
+
+
+class Sweep(NamedTuple):
+    """What a sweep found. ``removed`` and ``unconfirmed`` are run ids."""
+
+    removed: tuple[str, ...]
+    already_gone: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
+
+
+def sweep(engine: Engine, journal: Journal) -> Sweep:
+    """Removes what dead sessions of this installation left at ``engine``. Raises nothing: what could not be confirmed
+    is listed, and its entry stays for the next sweep."""
+    removed: list[str] = []
+    gone: list[str] = []
+    unconfirmed: list[str] = []
+    for session in dead_sessions(journal.home):
+        try:
+            for entry in session.entries():
+                if entry.engine != engine.address:
+                    unconfirmed.append(entry.run)
+                    continue
+                try:
+                    outcome = settle(engine, session, entry)
+                except EngineError:
+                    outcome = unconfirmed
+                    unconfirmed.append(entry.run)
+                    continue
+                {"removed": removed, "gone": gone, "unconfirmed": unconfirmed}[outcome].append(entry.run)
+                if outcome != "unconfirmed":
+                    session.strike(entry.run)
+        finally:
+            session.close()
+    return Sweep(tuple(removed), tuple(gone), tuple(unconfirmed))
+
+
+def settle(engine: Engine, session: DeadSession, entry: Entry) -> str:
+    """``removed``, ``gone`` (it was not there any more) or ``unconfirmed``."""
+    found = find(engine, entry)
+    if found is None:
+        waited = time.time() - entry.written_at
+        answered = entry.container_id is not None or not 0 <= waited < UNANSWERED_SECONDS
+        return "gone" if answered else "unconfirmed"
+    session.write(entry.model_copy(update={"container_id": found.id}))
+    engine.remove(found.id)
+    limit = time.monotonic() + GONE_SECONDS
+    while time.monotonic() < limit:
+        try:
+            engine.inspect(found.id)
+        except EngineNotFound:
+            return "removed"
+        time.sleep(0.05)
+    return "unconfirmed"
+
+
+def find(engine: Engine, entry: Entry) -> ContainerRecord | None:
+    """The container that this entry names and nothing else: full id where known, exact name, every label."""
+    for record in engine.containers(name=entry.name):
+        same_id = entry.container_id in (None, record.id)
+        same_labels = all(record.labels.get(key) == value for key, value in entry.labels.items())
+        if same_id and record.name == entry.name and same_labels:
+            return record
+    return None

@@ -1,0 +1,222 @@
+"""Wiring: the one place that chooses an engine, a witness, an image and a state folder, and hands them to the runner."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final, Self
+
+from pybox_kernel import image_store, leftovers
+from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.engine import Engine
+from pybox_kernel.errors import EngineError, PyBoxError
+from pybox_kernel.image_store import ImageStore
+from pybox_kernel.journal import Entry, Journal, home_folder, new_token
+from pybox_kernel.leftovers import Sweep
+from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
+from pybox_kernel.receipt import Image
+from pybox_kernel.runner import Program, RunResult, Stop, Watcher, problem_receipt, run_program
+from pybox_kernel.safe_display import SafeText
+from pybox_kernel.seal import LABEL
+from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness, witness_config
+
+__all__ = ["Session"]
+
+MOST_AT_ONCE: Final = 32
+
+
+class Session:
+    """Runs programs, each in a box of its own. Thread-safe; close it, or use it as a context manager.
+
+    A session that is killed leaves nothing running: its boxes end with its connections, and the next session of this
+    installation removes and reports whatever is left.
+    """
+
+    def __init__(self, journal: Journal, engine: Engine | None = None) -> None:
+        """``engine`` is for tests with an engine at another address; otherwise the one on this computer is used."""
+        self._journal = journal
+        self._engine = engine
+        self._store = ImageStore(journal.home)
+        self._executor = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="pybox-wait")
+        self._witness: SessionWitness | None = None
+        self._swept = False
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls) -> Self:
+        """Raises SetupError if the state folder cannot be made. An engine that is missing is told by ``run``."""
+        return cls(Journal(home_folder()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(
+        self,
+        source: str | bytes,
+        *,
+        deadline_seconds: float | None = None,
+        watcher: Watcher | None = None,
+        stop: Stop | None = None,
+        policy: Policy = STDLIB,
+    ) -> RunResult:
+        """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program or deadline, before anything is
+        made. All other trouble is on the receipt."""
+        program = checked_source(policy, source)
+        deadline = checked_deadline(policy, deadline_seconds)
+        try:
+            engine = self.engine()
+            recorded = image_store.require(engine, self._store, policy.image)
+            image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
+            notices = self._sweep_once(engine)
+        except PyBoxError as error:
+            receipt = problem_receipt(policy, program, deadline, error)
+            return RunResult(receipt, SafeText(""), SafeText(""), None)
+        result = run_program(
+            Program(program, policy, deadline, image),
+            engine,
+            self._journal,
+            self._witness_for(engine, image.id),
+            self._executor,
+            watcher,
+            stop,
+        )
+        return RunResult(result.receipt, result.stdout, result.stderr, result.error, notices)
+
+    def engine(self) -> Engine:
+        """The engine, without talking to it. Raises EngineRefused for an address on a network."""
+        with self._lock:
+            if self._engine is None:
+                self._engine = DockerEngine()
+            return self._engine
+
+    def sweep(self) -> Sweep:
+        """Removes what dead sessions left. Raises EngineError only for an address that is not used."""
+        return leftovers.sweep(self.engine(), self._journal)
+
+    def _sweep_once(self, engine: Engine) -> tuple[str, ...]:
+        with self._lock:
+            if self._swept:
+                return ()
+            self._swept = True
+        found = leftovers.sweep(engine, self._journal)
+        notices = []
+        if found.removed:
+            notices.append(f"Removed {len(found.removed)} box(es) that an earlier session left behind.")
+        if found.unconfirmed:
+            notices.append(
+                f"{len(found.unconfirmed)} box(es) of an earlier session could not be confirmed gone: "
+                "run `pybox-kernel cleanup`."
+            )
+        return tuple(notices)
+
+    def _witness_for(self, engine: Engine, image_id: str) -> Witness:
+        with self._lock:
+            if self._witness is None:
+                self._witness = SessionWitness(engine, self._journal, image_id)
+            return self._witness
+
+    def close(self) -> None:
+        """Ends the witness and gives the session's lock back. Idempotent. Runs must have ended."""
+        self._executor.shutdown(wait=True)
+        if self._witness is not None:
+            self._witness.close()
+        self._journal.close()
+        engine = self._engine
+        if isinstance(engine, DockerEngine):
+            engine.close()
+
+
+class SessionWitness:
+    """This computer's own files where they are the engine's too; else a witness container, started once.
+
+    ``PYBOX_WITNESS=container`` or ``box`` leaves out the stronger ways, so that each can be tried anywhere.
+    """
+
+    def __init__(self, engine: Engine, journal: Journal, image_id: str) -> None:
+        self._engine = engine
+        self._journal = journal
+        self._image_id = image_id
+        self._choice = os.environ.get("PYBOX_WITNESS", "")
+        self._direct = DirectWitness()
+        self._container: ContainerWitness | None = None
+        self._entry: Entry | None = None
+        self._refused = self._choice == "box"
+        self._lock = threading.Lock()
+
+    def look(self, pid: int, container_id: str) -> Sight | None:
+        sight = None if self._choice in ("container", "box") else self._direct.look(pid, container_id)
+        if sight is not None:
+            return sight
+        container = self._started()
+        return container.look(pid, container_id) if container is not None else None
+
+    def meters(self, folders: Mapping[str, str]) -> Mapping[str, str | None] | None:
+        chosen = self._chosen()
+        return chosen.meters(folders) if chosen is not None else None
+
+    def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
+        chosen = self._chosen()
+        return chosen.standing(folders) if chosen is not None else None
+
+    def _chosen(self) -> Witness | None:
+        return self._container or (None if self._choice in ("container", "box") else self._direct)
+
+    def _started(self) -> ContainerWitness | None:
+        with self._lock:
+            if self._container is not None and not self._container.usable:
+                self._remove()
+            if self._container is None and not self._refused:
+                try:
+                    self._container = self._start()
+                except PyBoxError:
+                    self._refused = True
+                    self._remove()
+            return self._container
+
+    def _start(self) -> ContainerWitness:
+        run = new_token()
+        labels = {
+            f"{LABEL}installation": self._journal.installation,
+            f"{LABEL}session": self._journal.session,
+            f"{LABEL}run": run,
+            f"{LABEL}role": "witness",
+        }
+        entry = Entry(
+            run=run,
+            name=f"pybox-{run}",
+            engine=self._engine.address,
+            labels=labels,
+            container_id=None,
+            written_at=time.time(),
+        )
+        self._journal.write(entry)
+        self._entry = entry
+        container_id = self._engine.create(entry.name, witness_config(self._image_id, labels))
+        self._entry = entry.model_copy(update={"container_id": container_id})
+        self._journal.write(self._entry)
+        connection = self._engine.attach(container_id)
+        self._engine.start(container_id)
+        return ContainerWitness(connection)
+
+    def _remove(self) -> None:
+        if self._container is not None:
+            self._container.close()
+            self._container = None
+        entry, self._entry = self._entry, None
+        if entry is not None and entry.container_id is not None:
+            with suppress(EngineError):
+                self._engine.remove(entry.container_id)
+                self._engine.wait_removed(entry.container_id, 5.0)
+                self._journal.strike(entry.run)
+
+    def close(self) -> None:
+        with self._lock:
+            self._remove()
+            self._refused = True

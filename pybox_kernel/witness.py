@@ -1,0 +1,190 @@
+"""Who reads the Linux kernel's side of a box: this computer, or a trusted container on the engine's own.
+
+A ``Sight`` is what was read at one moment, with the cgroup folders that later readings use. A reading that could not
+be made is None, never a guess.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from pybox_kernel import seccomp
+from pybox_kernel.engine import Connection, Engine
+from pybox_kernel.errors import BoxError, PyBoxError
+from pybox_kernel.inside import witness as reading
+from pybox_kernel.policy import MIB
+from pybox_kernel.seal import PYTHON
+
+__all__ = ["ContainerWitness", "DirectWitness", "Sight", "Source", "Witness", "own_boot_id"]
+
+Source = Literal["this computer", "witness container", "the box's own reading"]
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Sight(NamedTuple):
+    """What the kernel's files said of one box at one moment."""
+
+    source: Source
+    texts: Mapping[str, str | None]
+    folders: Mapping[str, str]
+    boot_id: str | None
+
+
+class Witness(Protocol):
+    """Reads the kernel's files of boxes on one engine. Thread-safe; never raises."""
+
+    def look(self, pid: int, container_id: str) -> Sight | None:
+        """The box whose PID 1 the engine calls ``pid``; None if that process is not in that container's cgroup."""
+        ...
+
+    def meters(self, folders: Mapping[str, str]) -> Mapping[str, str | None] | None: ...
+
+    def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
+        """Which of a box's cgroups still exist; () once all are gone, None if that could not be read."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def own_boot_id() -> str | None:
+    """This computer's own kernel, told apart from every other boot of any (random(4)); None outside Linux."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+class DirectWitness:
+    """Reads this computer's own files: right only where the engine's processes are this kernel's, which each look
+    establishes anew from the container's id in the process's cgroup."""
+
+    def look(self, pid: int, container_id: str) -> Sight | None:
+        found = reading.look(pid, container_id)
+        return None if found is None else sight("this computer", found)
+
+    def meters(self, folders: Mapping[str, str]) -> Mapping[str, str | None] | None:
+        texts: Mapping[str, str | None] = reading.meters(dict(folders))
+        return texts
+
+    def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
+        return tuple(reading.standing(dict(folders)))
+
+    def close(self) -> None:
+        return None
+
+
+def sight(source: Source, found: Mapping[str, Any]) -> Sight:
+    boot_id = found.get("boot_id")
+    return Sight(source, found["texts"], found["folders"], boot_id.strip() if isinstance(boot_id, str) else None)
+
+
+UID: Final = 9999
+"""Below the range of boxes, so that no box shares the witness's limits."""
+MEMORY: Final = 64 * MIB
+ANSWER_SECONDS: Final = 5.0
+START_SECONDS: Final = 20.0
+LARGEST_ANSWER: Final = 1 << 20
+
+
+def witness_config(image_id: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A trusted container that only reads: no capabilities, own uid, read-only, no network, ends with its stdin."""
+    return {
+        "Cmd": [PYTHON, "-I", "-S", "/usr/local/lib/pybox/witness.py", "/host-cgroup"],
+        "Image": image_id,
+        "Labels": dict(labels),
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "Tty": False,
+        "User": f"{UID}:{UID}",
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": {
+            "AutoRemove": True,
+            "Binds": ["/sys/fs/cgroup:/host-cgroup:ro"],
+            "CapDrop": ["ALL"],
+            "CgroupnsMode": "host",
+            "IpcMode": "private",
+            "LogConfig": {"Type": "none", "Config": {}},
+            "Memory": MEMORY,
+            "MemorySwap": MEMORY,
+            "NetworkMode": "none",
+            "PidMode": "host",
+            "PidsLimit": 8,
+            "ReadonlyRootfs": True,
+            "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp.PROFILE_JSON}"],
+            "ShmSize": MIB,
+        },
+    }
+
+
+class ContainerWitness:
+    """The same reading, by a container on the engine's own computer. Started by whoever makes this value."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._buffer = bytearray()
+        self._broken = False
+
+    def look(self, pid: int, container_id: str) -> Sight | None:
+        found = self._ask({"do": "look", "pid": pid, "id": container_id})
+        if not isinstance(found, dict) or not is_texts(found.get("texts")) or not is_texts(found.get("folders")):
+            return None
+        return sight("witness container", found)
+
+    def meters(self, folders: Mapping[str, str]) -> Mapping[str, str | None] | None:
+        texts = self._ask({"do": "meters", "folders": dict(folders)})
+        return texts if is_texts(texts) else None
+
+    def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
+        found = self._ask({"do": "standing", "folders": dict(folders)})
+        return tuple(map(str, found)) if isinstance(found, list) else None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def usable(self) -> bool:
+        return not self._broken
+
+    def _ask(self, request: Mapping[str, Any]) -> Any:
+        with self._lock:
+            if self._broken:
+                return None
+            try:
+                return json.loads(self._exchange(json.dumps(request).encode() + b"\n"))
+            except (PyBoxError, ValueError):
+                self._broken = True
+                with suppress(PyBoxError):
+                    self._connection.close()
+                return None
+
+    def _exchange(self, line: bytes) -> bytes:
+        limit = time.monotonic() + ANSWER_SECONDS
+        while line:
+            line = line[self._connection.send(line) :]
+        while b"\n" not in self._buffer:
+            left = limit - time.monotonic()
+            if left <= 0 or len(self._buffer) > LARGEST_ANSWER:
+                raise BoxError("The witness container did not answer.", "Run `pybox-kernel doctor`.")
+            select.select([self._connection], [], [], left)
+            parts = self._connection.receive()
+            if parts is None:
+                raise BoxError("The witness container ended.", "Run `pybox-kernel doctor`.")
+            self._buffer += b"".join(data for stream, data in parts if stream == 1)
+        answer, _, rest = self._buffer.partition(b"\n")
+        self._buffer = rest
+        return bytes(answer)
+
+
+def is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(key, str) and (text is None or isinstance(text, str)) for key, text in value.items()
+    )
