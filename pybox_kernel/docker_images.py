@@ -1,0 +1,135 @@
+"""The image calls of the Docker engine. ``docker_engine`` makes them, and translates what they raise.
+
+Long calls (pull, import, build) do not go through the SDK's helpers: these keep the connection open after an
+interrupt, and the engine would go on working for nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import docker
+import docker.auth
+import docker.errors
+import requests
+
+from pybox_kernel.engine import ImageRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["build", "image", "images", "import_rootfs", "pull", "remove_image", "resolve"]
+
+TOLD_BYTES: Final = 300
+"""How much of a failed build's own output goes into the error."""
+
+
+def image(client: docker.APIClient, reference: str) -> ImageRecord:
+    found = client.inspect_image(reference)
+    labels = (found.get("Config") or {}).get("Labels")
+    return _record({**found, "Labels": labels})
+
+
+def images(client: docker.APIClient, labels: Iterable[str]) -> list[ImageRecord]:
+    return [_record(found) for found in client.images(filters={"label": list(labels)})]
+
+
+def pull(client: docker.APIClient, repository: str, digest: str) -> ImageRecord:
+    registry, _ = docker.auth.resolve_repository_name(repository)
+    login = docker.auth.get_config_header(client, registry)
+    headers = {"X-Registry-Auth": login.decode("ascii")} if login else {}
+    _talk(client, "/images/create", {"fromImage": repository, "tag": digest}, headers)
+    return image(client, f"{repository}@{digest}")
+
+
+def resolve(client: docker.APIClient, reference: str) -> str:
+    return str(client.inspect_distribution(reference)["Descriptor"]["digest"])
+
+
+def import_rootfs(client: docker.APIClient, tar_path: str, reference: str, changes: Iterable[str]) -> str:
+    repository, _, tag = reference.rpartition(":")
+    params = {"fromSrc": "-", "repo": repository, "tag": tag, "changes": list(changes)}
+    with Path(tar_path).open("rb") as file:
+        events = _talk(client, "/images/create", params, {"Content-Type": "application/x-tar"}, file)
+    return str(events[-1]["status"])
+
+
+def build(client: docker.APIClient, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+    """What a failed build had finished stays in the engine under the labels that its ``Dockerfile`` set."""
+    params = {
+        "t": reference,
+        "labels": json.dumps(dict(labels)),
+        "networkmode": "none",
+        "pull": "0",
+        "nocache": "1",
+        "rm": "1",
+        "forcerm": "1",
+        "version": "1",  # the engine's own builder: it takes a base by its id
+    }
+    events = _talk(client, "/build", params, {"Content-Type": "application/x-tar"}, context_tar)
+    return next(str(event["aux"]["ID"]) for event in reversed(events) if "ID" in event.get("aux", {}))
+
+
+def remove_image(client: docker.APIClient, reference: str) -> None:
+    try:
+        client.remove_image(reference)
+    except docker.errors.NotFound:
+        return
+
+
+def _record(found: Mapping[str, Any]) -> ImageRecord:
+    def named(key: str) -> tuple[str, ...]:
+        return tuple(name for name in found.get(key) or () if not name.startswith("<none>"))
+
+    return ImageRecord(
+        id=str(found["Id"]),
+        tags=named("RepoTags"),
+        digests=named("RepoDigests"),
+        labels=dict(found.get("Labels") or {}),
+        size_bytes=int(found["Size"]),
+    )
+
+
+def _talk(
+    client: docker.APIClient,
+    path: str,
+    params: Mapping[str, Any],
+    headers: Mapping[str, str],
+    data: bytes | IO[bytes] | None = None,
+) -> list[dict[str, Any]]:
+    """Posts, and collects the engine's events until it has finished, within the client's time limit.
+
+    However this ends, the connection is closed, and with it ends what the engine does for it.
+    """
+    end = time.monotonic() + client.timeout
+    url = f"{client.base_url}/v{client.api_version}{path}"
+    response = client.post(
+        url, params=params, headers=headers, data=data, timeout=client.timeout, stream=True
+    )
+    events: list[dict[str, Any]] = []
+    with closing(response):
+        try:
+            response.raise_for_status()
+        except requests.HTTPError as error:
+            raise docker.errors.create_api_error_from_http_exception(error) from error
+        for line in response.iter_lines():
+            if time.monotonic() > end:
+                raise requests.exceptions.ReadTimeout(f"{path} took longer than {client.timeout} s")
+            event = json.loads(line) if line else {}
+            if "error" in event:
+                raise docker.errors.APIError(_told(events, str(event["error"])))
+            events.append(event)
+    return events
+
+
+def _told(events: list[dict[str, Any]], error: str) -> str:
+    """An engine's error in few words. Of a failed step it has the command, whose output says more."""
+    if not error.startswith("The command "):
+        return error
+    printed = "".join(str(event.get("stream", "")) for event in events).rpartition(" ---> Running in ")[2]
+    said = printed.partition("\n")[2].split("Removing intermediate container")[0].strip()
+    return said[-TOLD_BYTES:] or f"a step of the build ended with {error.rpartition(' ')[2]}"

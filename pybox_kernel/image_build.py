@@ -1,0 +1,228 @@
+"""Makes a box image as planned, looks into it, and records it.
+
+Whatever stops it (an error, Ctrl-C), nothing of it is left: no image, container or file. Each build has tags
+and a label of its own, so two of them, of whatever installations, never take one another's images.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import secrets
+import tarfile
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from pybox_kernel import rootfs
+from pybox_kernel.errors import EngineError, EngineRefused, SetupError
+from pybox_kernel.image_recipes import DebianBase, Recipe, RegistryBase, Value, program_files
+from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, INTERPRETER, LOOK, RECIPE_LABEL, dockerfile
+from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybox_kernel.engine import Engine
+    from pybox_kernel.images import Plan
+
+    Progress = Callable[[str], None]
+
+__all__ = ["carry_out"]
+
+LOOK_SECONDS: Final = 30.0
+CLEAR_SECONDS: Final = 20.0
+QUIET_SECONDS: Final = 1.0
+"""An engine may still finish a step when its client has gone: for so long nothing of it must show up."""
+
+
+def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress) -> RecordedImage:
+    """Does what ``plan`` says, telling each step to ``progress``. Returns what is recorded."""
+    if plan.ready is not None:
+        return plan.ready
+    former = store.load().get(plan.name)
+    build = f"{plan.name}-{secrets.token_hex(6)}"
+    reference = f"pybox:{build}"
+    with ExitStack() as undo:
+        undo.callback(_clear, engine, build, progress)
+        base_image = plan.base_image or _make_base(engine, plan.recipe.base, build, progress, undo)
+        progress("Building the box image")
+        labels = {IMAGE_LABEL: plan.name, RECIPE_LABEL: plan.recipe.sha256}
+        with _told("The box image could not be built"):
+            image_id = engine.build(_context(plan.recipe.base, base_image.id, build), reference, labels)
+        progress("Looking into it")
+        with _told("The new image could not be looked into"):
+            inside = _look(engine, image_id, build)
+            size = engine.image(image_id).size_bytes
+        _compare(inside, plan.recipe)
+        recorded = RecordedImage(
+            name=plan.name,
+            id=image_id,
+            reference=reference,
+            recipe_sha256=plan.recipe.sha256,
+            recipe=plan.recipe,
+            base=str(plan.recipe.base),
+            base_image=base_image,
+            python=inside.python,
+            architecture=inside.machine,
+            size_bytes=size,
+            created_at=datetime.now(UTC),
+            packages=inside.packages,
+        )
+        store.record(recorded)
+        undo.pop_all()
+    progress(f"The box image '{plan.name}' is ready: Python {inside.python}, {size / 1e6:.0f} MB")
+    if former is not None:
+        _remove_former(engine, former, recorded, progress)
+    return recorded
+
+
+def _make_base(
+    engine: Engine, base: RegistryBase | DebianBase, build: str, progress: Progress, undo: ExitStack
+) -> BaseImage:
+    if isinstance(base, RegistryBase):
+        undo.callback(_remove, engine, base.reference, progress)
+        progress(f"Fetching {base}")
+        with _told(f"{base} could not be fetched"):
+            found = engine.pull(base.repository, base.digest)
+        if not any(name.endswith(f"@{base.digest}") for name in found.digests):
+            raise SetupError(
+                f"The engine did not fetch {base}: it has {', '.join(found.digests) or 'no digest'}.",
+                "Do not use this registry until it is known why.",
+            )
+        return BaseImage(id=found.id, reference=base.reference)
+    reference = f"pybox:{build}-base"
+    with (
+        _told("The root file system could not be made"),
+        tempfile.TemporaryDirectory(prefix="pybox-setup-", ignore_cleanup_errors=True) as folder,
+    ):
+        Path(folder).chmod(0o711)  # without root, mmdebstrap works under other uids
+        tar = rootfs.make(base, Path(folder), progress)
+        progress("Importing it")
+        image_id = engine.import_rootfs(str(tar), reference, [f"LABEL {BUILD_LABEL}={build}"])
+    return BaseImage(id=image_id, reference=reference)
+
+
+def _context(base: RegistryBase | DebianBase, base_id: str, build: str) -> bytes:
+    files = {"Dockerfile": dockerfile(base.kind, base_id, build).encode()}
+    files.update((f"pybox/{file.name}", file.content) for file in program_files())
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o444
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+class _Inside(Value):
+    """What ``LOOK`` prints."""
+
+    python: str
+    machine: str
+    programs: dict[str, str]
+    packages: tuple[Package, ...]
+
+
+def _look(engine: Engine, image_id: str, build: str) -> _Inside:
+    name = f"pybox-setup-{build}"
+    config = {
+        "Image": image_id,
+        "Cmd": [INTERPRETER, "-I", "-B", "-c", LOOK],
+        "WorkingDir": "/",
+        "NetworkDisabled": True,
+        "HostConfig": {
+            "NetworkMode": "none",
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "Memory": 256 * 1024 * 1024,
+            "PidsLimit": 32,
+            "LogConfig": {"Type": "json-file"},
+        },
+    }
+    try:
+        container = engine.create(name, config)
+        engine.start(container)
+        status = engine.wait_exit(container, LOOK_SECONDS)
+        said = engine.logs(container, 1_000_000)
+    finally:
+        engine.remove(name)
+    try:
+        return _Inside.model_validate_json(said.splitlines()[-1] if status == 0 and said else b"")
+    except ValidationError as error:
+        printed = said[-300:].decode(errors="replace")
+        raise SetupError(
+            f"The Python of the new image does not work (exit status {status}): {printed}",
+            "Build on another base: `pybox-kernel setup --base debian` or `--base python`.",
+        ) from error
+
+
+def _compare(inside: _Inside, recipe: Recipe) -> None:
+    if inside.programs != {program.name: program.sha256 for program in recipe.programs}:
+        raise SetupError(
+            "The in-box programs of the new image are not those that PyBox put there.",
+            "Run setup again, while nothing changes PyBox's own files.",
+        )
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """An engine's or this machine's no, as what it means for the person who sets PyBox up."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise rootfs.disk_full(Path(tempfile.gettempdir())) from error
+        raise SetupError(f"{what}: {error}", "Mend that and run setup again.") from error
+    except EngineRefused as error:
+        if "no space left on device" in error.message.lower():
+            raise SetupError(
+                "The disk of the container engine is full.",
+                "Make room (`docker system df` shows what takes it) and run setup again.",
+            ) from error
+        raise SetupError(f"{what}: {error.message}", "Mend that and run setup again.") from error
+
+
+def _clear(engine: Engine, build: str, progress: Progress) -> None:
+    """Removes what a build has left that failed or was stopped, and what the engine still finishes for it."""
+    label = f"{BUILD_LABEL}={build}"
+    end = time.monotonic() + CLEAR_SECONDS
+    quiet_since = time.monotonic()
+    left = "it was still busy"
+    while time.monotonic() < end:
+        try:
+            for container in engine.containers([label]):
+                engine.remove(container.id)
+            found = engine.images([label])
+            if found:
+                quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since > QUIET_SECONDS:
+                return
+            for image in found:
+                engine.remove_image(image.id)
+        except EngineError as error:
+            left = error.message
+        time.sleep(0.1)
+    progress(
+        f"Something of this build is left in the engine ({left}): `docker images --filter label={label}`"
+    )
+
+
+def _remove(engine: Engine, reference: str, progress: Progress) -> None:
+    try:
+        engine.remove_image(reference)
+    except EngineError as error:
+        progress(f"An image is left in the engine: {reference} ({error.message})")
+
+
+def _remove_former(engine: Engine, former: RecordedImage, new: RecordedImage, progress: Progress) -> None:
+    """What this build replaces. A base of a registry stays: it may be in use for something else."""
+    _remove(engine, former.reference, progress)
+    if isinstance(former.recipe.base, DebianBase) and former.base_image != new.base_image:
+        _remove(engine, former.base_image.reference, progress)

@@ -1,0 +1,123 @@
+"""What a box image is made from, as one frozen value that can be stored, compared and hashed.
+
+A recipe holds what decides the content of the image: the base, the in-box programs by their hashes, the steps
+of the build. Its ``sha256`` stands in every receipt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from pybox_kernel.image_steps import dockerfile
+
+__all__ = [
+    "OFFICIAL_PYTHON",
+    "Base",
+    "DebianBase",
+    "Digest",
+    "Program",
+    "ProgramFile",
+    "Recipe",
+    "RegistryBase",
+    "Sha256",
+    "Value",
+    "current_recipe",
+    "program_files",
+]
+
+OFFICIAL_PYTHON: Final = "docker.io/library/python:3.13-slim"
+
+Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class RegistryBase(Value):
+    """An image of a registry. The digest decides; ``tag`` is what it was called when it was resolved."""
+
+    kind: Literal["registry"] = "registry"
+    repository: str
+    tag: str | None
+    digest: Digest
+
+    @property
+    def reference(self) -> str:
+        return f"{self.repository}@{self.digest}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.repository}:{self.tag}" if self.tag else self.repository
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.digest}"
+
+
+class DebianBase(Value):
+    """A root file system made of Debian packages and all that they depend on."""
+
+    kind: Literal["debian"] = "debian"
+    suite: str
+    architecture: str
+    packages: tuple[str, ...]
+    left_out_packages: tuple[str, ...]
+    """Dependencies that only installing needs: not in the image, nor in its list of packages."""
+    left_out: tuple[str, ...]
+    """Paths that a box does not need, as shell patterns in which ``*`` also matches ``/``."""
+    epoch: int
+    """The modification time of every file, so that the same packages give the same bytes."""
+
+    def __str__(self) -> str:
+        return f"Debian packages ({self.suite}, {self.architecture})"
+
+
+Base = Annotated[RegistryBase | DebianBase, Field(discriminator="kind")]
+
+
+class Program(Value):
+    """One in-box program: its file name and the hash of its text."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z_]+\.py$")]
+    sha256: Sha256
+
+
+class Recipe(Value):
+    format: Literal[1]
+    base: Base
+    programs: tuple[Program, ...]
+    steps_sha256: Sha256
+    """Of the build's own instructions."""
+
+    @property
+    def sha256(self) -> str:
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class ProgramFile(NamedTuple):
+    name: str
+    content: bytes
+
+
+def program_files() -> tuple[ProgramFile, ...]:
+    """The in-box programs of this installation: the Python files of ``inside``, in order of name."""
+    paths = sorted((Path(__file__).parent / "inside").glob("*.py"))
+    return tuple(ProgramFile(path.name, path.read_bytes()) for path in paths if path.name != "__init__.py")
+
+
+def current_recipe(base: RegistryBase | DebianBase) -> Recipe:
+    """The recipe by which this version of PyBox builds on ``base``."""
+    programs = tuple(
+        Program(name=file.name, sha256=hashlib.sha256(file.content).hexdigest()) for file in program_files()
+    )
+    steps = dockerfile(base.kind, base_id="BASE", build="BUILD")
+    return Recipe(
+        format=1, base=base, programs=programs, steps_sha256=hashlib.sha256(steps.encode()).hexdigest()
+    )

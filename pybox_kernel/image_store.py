@@ -1,0 +1,185 @@
+"""Which images were set up: ``images.json`` in PyBox's state folder. Every run is held to what stands there.
+
+A box is made from the recorded id, whatever a tag points to by then, and only if this version of PyBox would
+build the image by the recorded recipe. Reading is strict: a file that is not as PyBox writes it is refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+
+from pydantic import AwareDatetime, StringConstraints, ValidationError, model_validator
+
+from pybox_kernel.errors import EngineNotFound, SetupError
+from pybox_kernel.image_recipes import Digest, Recipe, Sha256, Value, current_recipe
+from pybox_kernel.rootfs import debian_base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pybox_kernel.engine import Engine
+
+__all__ = ["SET_UP", "BaseImage", "ImageStore", "Package", "RecordedImage", "expected_recipe", "require"]
+
+SET_UP: Final = "Run `pybox-kernel setup --yes`."
+LARGEST_FILE: Final = 4 * 1024 * 1024
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+
+
+class Package(Value):
+    name: str
+    version: str
+
+
+class BaseImage(Value):
+    """The base as it lies in the engine, kept so that it need not be fetched again."""
+
+    id: Digest
+    reference: str
+
+
+class RecordedImage(Value):
+    """One image as it was when it was built and looked into."""
+
+    name: Name
+    id: Digest
+    reference: str
+    """A tag that only this build has: without one the engine would count the image as unused."""
+    recipe_sha256: Sha256
+    recipe: Recipe
+    base: str
+    """The base in words."""
+    base_image: BaseImage
+    python: str
+    architecture: str
+    size_bytes: int
+    created_at: AwareDatetime
+    packages: tuple[Package, ...]
+    """Every Debian package in it, with its version."""
+
+    @model_validator(mode="after")
+    def _hash_is_of_the_recipe(self) -> Self:
+        if self.recipe.sha256 != self.recipe_sha256:
+            raise ValueError("recipe_sha256 is not the hash of the recipe beside it")
+        return self
+
+
+class _Document(Value):
+    format: Literal["pybox.images/1"]
+    images: tuple[RecordedImage, ...]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        if len({image.name for image in self.images}) != len(self.images):
+            raise ValueError("two images have the same name")
+        return self
+
+
+class ImageStore:
+    """The record of one state folder. Other processes may read and write it at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "images.json"
+
+    def load(self) -> Mapping[str, RecordedImage]:
+        """What is recorded, by name; empty if nothing was. Raises SetupError if the file is not sound."""
+        try:
+            data = self._read()
+            found = () if data is None else _Document.model_validate_json(data).images
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the whole file"
+            raise self._unusable(f"{first['msg']} (at: {where})") from error
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from error
+        return {image.name: image for image in found}
+
+    def record(self, image: RecordedImage) -> None:
+        """Puts ``image`` in the place of what had its name. All or nothing, also if the machine stops."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._locked():
+                images = {**self.load(), image.name: image}
+                document = _Document(
+                    format="pybox.images/1", images=tuple(images[name] for name in sorted(images))
+                )
+                self._write(document.model_dump_json(indent=1).encode() + b"\n")
+        except OSError as error:
+            raise SetupError(
+                f"The new image could not be recorded in {self.path}: {error.strerror}.",
+                f"Make room in {self.path.parent} and let this user write there, then run setup again.",
+            ) from error
+
+    def _read(self) -> bytes | None:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise self._unusable("it is not a regular file")
+            if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise self._unusable("other users can write to it, so it proves nothing")
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise self._unusable(f"it is larger than {LARGEST_FILE} bytes")
+        return data
+
+    def _write(self, data: bytes) -> None:
+        descriptor, name = tempfile.mkstemp(prefix=".images-", dir=self.path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink()
+            raise
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self.path.with_suffix(".lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _unusable(self, why: str) -> SetupError:
+        return SetupError(
+            f"The record of images cannot be used: {self.path}: {why}.",
+            f"Remove the file (`rm -r {self.path}`) and make the images again: `pybox-kernel setup --yes`.",
+        )
+
+
+def require(engine: Engine, store: ImageStore, name: str = "stdlib") -> RecordedImage:
+    """The image to make a box from: recorded, made by this version of PyBox, and in the engine under its id.
+
+    Raises SetupError otherwise, with the next step. One call to the engine; it never pulls.
+    """
+    recorded = store.load().get(name)
+    if recorded is None:
+        raise SetupError(f"The box image '{name}' has not been made yet.", SET_UP)
+    if recorded.recipe != expected_recipe(recorded):
+        raise SetupError(f"The box image '{name}' was made by another version of PyBox.", SET_UP)
+    try:
+        found = engine.image(recorded.id)
+    except EngineNotFound as error:
+        raise SetupError(
+            f"The box image '{name}' is no longer in the container engine (its id was {recorded.id}).", SET_UP
+        ) from error
+    if found.id != recorded.id:
+        raise SetupError(f"The engine has {found.id} as the box image '{name}', not {recorded.id}.", SET_UP)
+    return recorded
+
+
+def expected_recipe(recorded: RecordedImage) -> Recipe:
+    """How this version of PyBox would make the recorded image today, on the same base."""
+    base = recorded.recipe.base
+    return current_recipe(debian_base(base.architecture) if base.kind == "debian" else base)
