@@ -238,7 +238,9 @@ class DockerEngine:
             cgroup_version=info.get("CgroupVersion"),
             cgroup_driver=info.get("CgroupDriver"),
             default_runtime=info.get("DefaultRuntime"),
-            runc_commit=(info.get("RuncCommit") or {}).get("ID"),
+            runc_version=next(
+                (str(part.get("Version")) for part in version.get("Components") or () if part.get("Name") == "runc"), None
+            ),
             memory_limit=info.get("MemoryLimit"),
             swap_limit=info.get("SwapLimit"),
             cpu_limit=info.get("CpuCfsQuota"),

@@ -29,7 +29,7 @@ class EngineFacts(NamedTuple):
     cgroup_version: str | None
     cgroup_driver: str | None
     default_runtime: str | None
-    runc_commit: str | None
+    runc_version: str | None
     memory_limit: bool | None
     swap_limit: bool | None
     cpu_limit: bool | None

@@ -22,7 +22,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pybox_kernel.errors import SetupError
 
-__all__ = ["Entry", "Journal", "home_folder", "installation_id", "is_token", "new_token"]
+__all__ = [
+    "DeadSession",
+    "Entry",
+    "Journal",
+    "dead_sessions",
+    "home_folder",
+    "home_path",
+    "installation_id",
+    "is_token",
+    "left_entries",
+    "new_token",
+]
 
 TOKEN_HEX: Final = 32
 
@@ -36,11 +47,16 @@ def is_token(text: str) -> bool:
     return len(text) == TOKEN_HEX and all(c in "0123456789abcdef" for c in text)
 
 
-def home_folder() -> Path:
-    """``PYBOX_HOME``, or ``pybox-kernel`` in the user's data folder. Made if missing, for this user alone (0700)."""
+def home_path() -> Path:
+    """``PYBOX_HOME``, or ``pybox-kernel`` in the user's data folder. It need not exist."""
     named = os.environ.get("PYBOX_HOME", "")
     data = os.environ.get("XDG_DATA_HOME", "") or str(Path.home() / ".local" / "share")
-    folder = Path(named) if named else Path(data) / "pybox-kernel"
+    return Path(named) if named else Path(data) / "pybox-kernel"
+
+
+def home_folder() -> Path:
+    """``home_path()``, made if missing, for this user alone (0700). Raises SetupError."""
+    folder = home_path()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -88,21 +104,12 @@ class Entry(BaseModel):
     """Wall clock, seconds since 1970."""
 
 
-class Journal:
-    """One session's folder, locked while this value is open."""
+class LockedFolder:
+    """A session's folder and its entries, for as long as this process holds its lock."""
 
-    def __init__(self, home: Path) -> None:
-        """Makes and locks a new session's folder in ``home``."""
-        self.home = home
-        self.session = new_token()
-        self.installation = installation_id(home)
-        self.folder = home / "sessions" / self.session
-        self.folder.parent.mkdir(mode=0o700, exist_ok=True)
-        draft = self.folder.parent / f".{self.session}"
-        draft.mkdir(mode=0o700)
-        self._lock = os.open(draft / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        draft.rename(self.folder)  # so that no one ever sees the folder without its lock held
+    def __init__(self, folder: Path, lock: int) -> None:
+        self.folder = folder
+        self._lock = lock
 
     def write(self, entry: Entry) -> None:
         draft = self.folder / f".{entry.run}"
@@ -116,14 +123,35 @@ class Journal:
     def entries(self) -> list[Entry]:
         return list(read_entries(self.folder))
 
+    def release(self) -> None:
+        """Gives the lock back and leaves the folder. Idempotent."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
     def close(self) -> None:
         """Gives the lock back; the folder goes too if nothing is left to be found. Idempotent."""
-        if self._lock < 0:
-            return
-        if not self.entries():
+        if self._lock >= 0 and not self.entries():
             remove_folder(self.folder)
-        os.close(self._lock)
-        self._lock = -1
+        self.release()
+
+
+class Journal(LockedFolder):
+    """The folder of the session that this process is."""
+
+    def __init__(self, home: Path) -> None:
+        """Makes and locks a new session's folder in ``home``."""
+        self.home = home
+        self.session = new_token()
+        self.installation = installation_id(home)
+        folder = home / "sessions" / self.session
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        draft = folder.parent / f".{self.session}"
+        draft.mkdir(mode=0o700)
+        lock = os.open(draft / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        draft.rename(folder)  # so that no one ever sees the folder without its lock held
+        super().__init__(folder, lock)
 
 
 def read_entries(folder: Path) -> Iterator[Entry]:
@@ -140,12 +168,8 @@ def remove_folder(folder: Path) -> None:
         folder.rmdir()
 
 
-class DeadSession:
-    """A session's folder whose owner has gone; locked while this value is open, so that one sweep at a time works."""
-
-    def __init__(self, folder: Path, lock: int) -> None:
-        self.folder = folder
-        self._lock = lock
+class DeadSession(LockedFolder):
+    """The folder of a session whose owner has gone; one sweep at a time can hold it."""
 
     @classmethod
     def claim(cls, folder: Path) -> DeadSession | None:
@@ -161,25 +185,18 @@ class DeadSession:
             return None
         return cls(folder, lock)
 
-    def entries(self) -> list[Entry]:
-        return list(read_entries(self.folder))
-
-    def write(self, entry: Entry) -> None:
-        draft = self.folder / f".{entry.run}"
-        draft.write_text(entry.model_dump_json(), encoding="utf-8")
-        draft.replace(self.folder / f"{entry.run}.json")
-
-    def strike(self, run: str) -> None:
-        (self.folder / f"{run}.json").unlink(missing_ok=True)
-
-    def close(self) -> None:
-        if not self.entries():
-            remove_folder(self.folder)
-        os.close(self._lock)
-
 
 def dead_sessions(home: Path) -> Iterator[DeadSession]:
     """Every session folder in ``home`` whose lock nobody holds, claimed; the caller closes each."""
     for folder in sorted((home / "sessions").glob("*")):
         if is_token(folder.name) and (claimed := DeadSession.claim(folder)) is not None:
             yield claimed
+
+
+def left_entries(home: Path) -> int:
+    """How many objects of dead sessions may be left. Changes nothing."""
+    count = 0
+    for session in dead_sessions(home):
+        count += len(session.entries())
+        session.release()
+    return count

@@ -205,6 +205,8 @@ class Said(Model):
     withheld: tuple[Withheld, ...]
     error: str | None
     """The name of the exception it reported, made safe to show."""
+    traceback: str | None = None
+    """Its traceback, made safe to show; null where the receipt stands beside its output."""
     files: tuple[SavedFile, ...]
 
 

@@ -5,26 +5,40 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, Self
 
-from pybox_kernel import image_store, leftovers
+from pybox_kernel import image_build, image_store, images, leftovers
 from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.doctor import Finding
+from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, PyBoxError
-from pybox_kernel.image_store import ImageStore
-from pybox_kernel.journal import Entry, Journal, home_folder, new_token
+from pybox_kernel.image_store import ImageStore, RecordedImage
+from pybox_kernel.images import BASE_CHOICES, Plan
+from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_token
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
-from pybox_kernel.receipt import Image
+from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.runner import Program, RunResult, Stop, Watcher, problem_receipt, run_program
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.seal import LABEL
 from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness, witness_config
 
-__all__ = ["Session"]
+__all__ = [
+    "BASE_CHOICES",
+    "RunResult",
+    "Session",
+    "Stop",
+    "clean_up",
+    "examine",
+    "plan_set_up",
+    "run",
+    "set_up",
+    "with_output",
+]
 
 MOST_AT_ONCE: Final = 32
 
@@ -220,3 +234,43 @@ class SessionWitness:
         with self._lock:
             self._remove()
             self._refused = True
+
+
+def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunResult:
+    """Runs one program in a fresh sealed box, in a session of its own. Raises InputError for a bad program or deadline;
+    all other trouble is on ``result.receipt``."""
+    with Session.open() as session:
+        return session.run(source, deadline_seconds=deadline_seconds)
+
+
+def with_output(result: RunResult) -> Receipt:
+    """The receipt with the kept output inside, for where nothing stands beside it."""
+    said = result.receipt.said
+    texts = {
+        "stdout": said.stdout.model_copy(update={"text": result.stdout}),
+        "stderr": said.stderr.model_copy(update={"text": result.stderr}),
+        "traceback": result.error.traceback if result.error is not None else None,
+    }
+    return result.receipt.model_copy(update={"said": said.model_copy(update=texts)})
+
+
+def plan_set_up(*, base: str, fresh: bool) -> Plan:
+    """What set-up would do. Changes nothing."""
+    return images.plan(DockerEngine(), ImageStore(home_path()), base=base, fresh=fresh)
+
+
+def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:
+    """Does what ``plan`` says, a line of ``progress`` for each step."""
+    return image_build.carry_out(DockerEngine(), ImageStore(home_folder()), plan, progress)
+
+
+def examine(kernel_name: str) -> tuple[Finding, ...]:
+    """What is wrong on this computer. Reads only."""
+    return examine_all(DockerEngine, home_path(), kernel_name)
+
+
+def clean_up() -> Sweep:
+    """Removes what dead sessions left, and says what."""
+    with Session.open() as session:
+        session.engine().facts()  # an engine that does not answer is an error here, not a list of unknowns
+        return session.sweep()

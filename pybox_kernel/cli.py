@@ -1,0 +1,225 @@
+"""The command line: ``pybox-kernel run | setup | doctor | cleanup | install``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, BinaryIO
+
+from pybox_kernel import __version__, session
+from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError
+from pybox_kernel.install import KERNEL_NAME, install
+from pybox_kernel.policy import STDLIB
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.text import render_short
+from pybox_kernel.safe_display import SafeText, safe_text
+
+__all__ = ["main"]
+
+READ_MOST = 16 << 20
+"""Of a program file: far over the limit, so that the message can name its size."""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="pybox-kernel",
+        description="Run Python in a fresh sealed box, and get a receipt of what was seen.",
+        epilog="Exit status of run: 0 ended normally; 1 the program failed or left early; 2 wrong usage; "
+        "124 stopped at its time limit; 125 PyBox could not do its part; 130 interrupted.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"pybox-kernel {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a program in a fresh sealed box", allow_abbrev=False)
+    run.add_argument("file", metavar="FILE", help="the program, or - for standard input")
+    run.add_argument(
+        "--timeout",
+        metavar="S",
+        help=f"time limit in seconds (default {STDLIB.deadline_seconds:g}, at most {STDLIB.longest_deadline_seconds:g})",
+    )
+    run.add_argument("--json", action="store_true", help="print the receipt alone, as JSON, with the output inside")
+    setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
+    setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
+    setup.add_argument("--base", default="auto", metavar="BASE", help=session.BASE_CHOICES)
+    setup.add_argument("--fresh", action="store_true", help="make it again from new packages")
+    doctor = commands.add_parser("doctor", help="say what is wrong and what to do; changes nothing", allow_abbrev=False)
+    doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    cleanup = commands.add_parser("cleanup", help="remove boxes that dead sessions left", allow_abbrev=False)
+    cleanup.add_argument("--json", action="store_true", help="what was done, as JSON")
+    place = commands.add_parser("install", help="install the kernel into a Jupyter", allow_abbrev=False)
+    where = place.add_mutually_exclusive_group(required=True)
+    where.add_argument("--user", action="store_true", help="for this user")
+    where.add_argument("--sys-prefix", action="store_true", help="into this Python environment")
+    where.add_argument("--prefix", metavar="DIR", help="into another environment")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; its exit status. Errors are two lines on stderr: what happened, what to do."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    options = parser().parse_args(arguments)
+    commands = {"run": run, "setup": setup, "doctor": doctor, "cleanup": cleanup, "install": place}
+    try:
+        status = commands[options.command](options)
+        sys.stdout.flush()
+        return status
+    except PyBoxError as error:
+        complain(error.message, error.advice)
+        return error.exit_status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.PROGRAM_FAILED
+    except KeyboardInterrupt:
+        complain("Interrupted.", "")
+        return ExitStatus.INTERRUPTED
+
+
+def complain(message: str, advice: str) -> None:
+    print("pybox-kernel:", safe_text(message), file=sys.stderr)
+    if advice:
+        print(safe_text(advice), file=sys.stderr)
+
+
+# run
+
+
+class Terminal:
+    """Passes a program's output on as it comes."""
+
+    def started(self, deadline_seconds: float) -> None:
+        return None
+
+    def output(self, stream: str, text: SafeText) -> None:
+        target = sys.stdout if stream == "stdout" else sys.stderr
+        target.write(text)
+        target.flush()
+
+    def display(self, text: SafeText) -> None:
+        print(text, flush=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    source = read_program(options.file)
+    stop = session.Stop()
+    with session.Session.open() as opened:
+        before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
+        try:
+            watcher = None if options.json else Terminal()
+            result = opened.run(source, deadline_seconds=options.timeout, watcher=watcher, stop=stop)
+        finally:
+            for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+                signal.signal(number, handler)
+    receipt = result.receipt
+    if options.json:
+        print(session.with_output(result).to_json(indent=2))
+    else:
+        if result.error is not None:
+            sys.stderr.write(result.error.traceback)
+        sys.stdout.flush()
+        for notice in result.notices:
+            print(notice, file=sys.stderr)
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        print(render_short(receipt, colour=colour), file=sys.stderr)
+    return exit_status(receipt, stop.is_set)
+
+
+def stopper(stop: session.Stop) -> Any:
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    return handle
+
+
+def read_program(name: str) -> bytes:
+    try:
+        if name == "-":
+            return read_bounded(sys.stdin.buffer, "standard input")
+        with Path(name).open("rb") as file:
+            return read_bounded(file, name)
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}.", "Name a file with the program, or - for standard input.") from error
+
+
+def read_bounded(file: BinaryIO, name: str) -> bytes:
+    data = file.read(READ_MOST + 1)
+    if len(data) > READ_MOST:
+        raise SourceError(
+            f"{name} has over {READ_MOST:,} bytes; the most a box takes is {STDLIB.source_bytes:,}.", "Make it smaller."
+        )
+    return data
+
+
+def exit_status(receipt: Receipt, stopped: bool) -> int:
+    how = receipt.observed.end.how
+    if how == "stopped" or (how == "not_started" and stopped):
+        return ExitStatus.INTERRUPTED
+    if receipt.problem is not None or how in ("not_started", "box_lost", "warden_failed"):
+        return ExitStatus.PYBOX_FAILED
+    if receipt.observed.box.removed is not True:
+        return ExitStatus.PYBOX_FAILED
+    if how == "deadline":
+        return ExitStatus.DEADLINE
+    return ExitStatus.OK if receipt.ok else ExitStatus.PROGRAM_FAILED
+
+
+# The other commands
+
+
+def setup(options: argparse.Namespace) -> int:
+    plan = session.plan_set_up(base=options.base, fresh=options.fresh)
+    for line in plan.lines:
+        print(line)
+    if plan.ready is not None:
+        return ExitStatus.OK
+    if not options.yes:
+        print("Nothing was done. To do it: pybox-kernel setup --yes")
+        return ExitStatus.OK
+    session.set_up(plan, lambda line: print(line, flush=True))
+    return ExitStatus.OK
+
+
+MARKS = {"ok": "✓", "warning": "⚠", "wrong": "■"}
+
+
+def doctor(options: argparse.Namespace) -> int:
+    findings = session.examine(KERNEL_NAME)
+    if options.json:
+        print(json.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(f"{MARKS[finding.state]} {finding.what}: {safe_text(finding.found)}")
+            if finding.advice:
+                print(f"    {safe_text(finding.advice)}")
+    wrong = [finding for finding in findings if finding.state == "wrong"]
+    if not options.json:
+        print(f"{len(wrong)} thing(s) to mend." if wrong else "All is ready.")
+    return ExitStatus.PYBOX_FAILED if wrong else ExitStatus.OK
+
+
+def cleanup(options: argparse.Namespace) -> int:
+    found = session.clean_up()
+    if options.json:
+        print(json.dumps(found._asdict(), indent=2))
+    else:
+        print(f"Removed {len(found.removed)}, already gone {len(found.already_gone)}.")
+        if found.unconfirmed:
+            print(f"Not confirmed gone: {len(found.unconfirmed)}. Try again in a minute.")
+    return ExitStatus.PYBOX_FAILED if found.unconfirmed else ExitStatus.OK
+
+
+def place(options: argparse.Namespace) -> int:
+    folder = install(user=options.user, prefix=options.prefix, sys_prefix=options.sys_prefix)
+    print(f"Installed “PyBox (sealed)” in {folder}.")
+    return ExitStatus.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

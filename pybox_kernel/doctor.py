@@ -1,0 +1,142 @@
+"""What is wrong on this computer, and what to do about it. Reads only: makes, starts and removes nothing."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from jupyter_client.kernelspec import KernelSpecManager
+
+from pybox_kernel import image_store
+from pybox_kernel.engine import Engine, EngineFacts
+from pybox_kernel.errors import EngineError, PyBoxError
+from pybox_kernel.image_store import ImageStore
+from pybox_kernel.journal import left_entries
+
+__all__ = ["Finding", "examine"]
+
+State = Literal["ok", "warning", "wrong"]
+FIXED_RUNC: Final = {(1, 1): 12, (1, 2): 8, (1, 3): 3}
+"""First patch release of each line without the known ways out of a container (runc security advisories of 2024-01 and
+2025-11)."""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. ``advice`` is empty where there is nothing to do."""
+
+    what: str
+    state: State
+    found: str
+    advice: str
+
+
+def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tuple[Finding, ...]:
+    """Looks at everything a run needs, in the order in which it needs it. Raises nothing."""
+    findings = list(of_engine(engine_of))
+    usable = all(finding.state != "wrong" for finding in findings)
+    findings += of_folder(home)
+    findings.append(of_image(engine_of() if usable else None, home))
+    findings.append(of_kernelspec(kernel_name))
+    findings.append(of_leftovers(home))
+    return tuple(findings)
+
+
+def of_engine(engine_of: Callable[[], Engine]) -> Iterator[Finding]:
+    try:
+        engine = engine_of()
+        facts = engine.facts()
+    except EngineError as error:
+        yield Finding("container engine", "wrong", error.message, error.advice)
+        return
+    yield Finding(
+        "container engine",
+        "ok",
+        f"version {facts.version} at {facts.address} (Linux {facts.kernel}, cgroup v{facts.cgroup_version})",
+        "",
+    )
+    yield from of_limits(facts)
+    yield of_filter(facts)
+    yield from of_runtime(facts)
+
+
+def of_limits(facts: EngineFacts) -> Iterator[Finding]:
+    """An engine that cannot enforce a limit drops it with no more than a warning (Engine API, SystemInfo)."""
+    limits = (
+        ("memory limit", facts.memory_limit, "Start the kernel with cgroup_enable=memory."),
+        ("swap limit", facts.swap_limit, "Start the kernel with swapaccount=1 (or with cgroup v2)."),
+        ("processor limit", facts.cpu_limit, "Use a kernel with CONFIG_CFS_BANDWIDTH; rootless engines need the cpu controller delegated."),
+        ("task limit", facts.pids_limit, "Use a kernel with the pids cgroup; rootless engines need it delegated."),
+    )  # fmt: skip
+    missing = [(name, advice) for name, can, advice in limits if can is not True]
+    for name, advice in missing:
+        yield Finding(name, "wrong", "this engine cannot enforce it", f"{advice} Or use another engine.")
+    if not missing:
+        yield Finding("limits", "ok", "memory, swap, processor and tasks can be enforced", "")
+
+
+def of_filter(facts: EngineFacts) -> Finding:
+    if any("seccomp" in option for option in facts.security):
+        return Finding("system call filter", "ok", "supported", "")
+    return Finding("system call filter", "wrong", "this engine has no seccomp", "Use an engine built with seccomp.")
+
+
+def of_runtime(facts: EngineFacts) -> Iterator[Finding]:
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", facts.runc_version or "")
+    if found is None:
+        yield Finding("container runtime", "warning", "its version is not known", "Keep the engine up to date.")
+        return
+    major, minor, patch = (int(part) for part in found.groups())
+    if (major, minor) < (1, 4) and patch < FIXED_RUNC.get((major, minor), 10**6):
+        yield Finding(
+            "container runtime",
+            "warning",
+            f"runc {found[0]} has known weaknesses, unless your distribution has mended them in place",
+            "Update it (`apt-get upgrade runc`).",
+        )
+    else:
+        yield Finding("container runtime", "ok", f"runc {found[0]}", "")
+
+
+def of_folder(home: Path) -> Iterator[Finding]:
+    if not home.exists():
+        yield Finding("records", "ok", f"{home} is made at first use", "")
+        return
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if mode & 0o022:
+        yield Finding("records", "wrong", f"other users can write to {home}", f"Run `chmod go-w {home}`.")
+    else:
+        yield Finding("records", "ok", f"kept in {home}", "")
+
+
+def of_image(engine: Engine | None, home: Path) -> Finding:
+    store = ImageStore(home)
+    try:
+        if engine is not None:
+            recorded = image_store.require(engine, store, "stdlib")
+            return Finding("box image", "ok", f"Python {recorded.python}, from {recorded.base}", "")
+        if "stdlib" not in store.load():
+            return Finding("box image", "wrong", "it has not been made yet", "Run `pybox-kernel setup --yes`.")
+        return Finding("box image", "warning", "recorded; whether the engine has it is not known", "")
+    except PyBoxError as error:
+        return Finding("box image", "wrong", error.message, error.advice)
+
+
+def of_kernelspec(name: str) -> Finding:
+    if name in KernelSpecManager().find_kernel_specs():
+        return Finding("Jupyter", "ok", "the kernel “PyBox (sealed)” is installed for this environment", "")
+    return Finding(
+        "Jupyter",
+        "warning",
+        "the kernel “PyBox (sealed)” is not installed for this environment",
+        "Run `pybox-kernel install --sys-prefix` (or --user).",
+    )
+
+
+def of_leftovers(home: Path) -> Finding:
+    left = left_entries(home)
+    if left:
+        return Finding("leftovers", "warning", f"{left} box(es) of dead sessions may be left", "Run `pybox-kernel cleanup`.")
+    return Finding("leftovers", "ok", "no box of a dead session", "")

@@ -1,0 +1,113 @@
+"""What all tests share: a state folder of their own, the real engine, the real box image, and looks from outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from pybox_kernel import image_build, images
+from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
+from pybox_kernel.errors import PyBoxError
+from pybox_kernel.image_store import ImageStore, RecordedImage, require
+from pybox_kernel.journal import home_path
+from pybox_kernel.session import Session
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A state folder for this test run alone; the images of the user's own are known to it, so that none is made twice."""
+    own = home_path()
+    folder = tmp_path_factory.mktemp("pybox-home")
+    folder.chmod(0o700)
+    if (own / "images.json").is_file():
+        shutil.copy(own / "images.json", folder / "images.json")
+    before = os.environ.get("PYBOX_HOME")
+    os.environ["PYBOX_HOME"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["PYBOX_HOME"]
+    else:
+        os.environ["PYBOX_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[DockerEngine]:
+    """The real engine. Where there is none, every test that needs it fails."""
+    found = DockerEngine()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def box_image(engine: DockerEngine, home: Path) -> RecordedImage:
+    """The stdlib box image, made now if set-up has not."""
+    store = ImageStore(home)
+    try:
+        return require(engine, store)
+    except PyBoxError:
+        return image_build.carry_out(engine, store, images.plan(engine, store, base="debian"), print)
+
+
+@pytest.fixture(scope="session")
+def session(box_image: RecordedImage) -> Iterator[Session]:
+    with Session.open() as opened:
+        yield opened
+
+
+class Outside:
+    """Looks at the engine and the kernel from outside PyBox, by ways of its own."""
+
+    def __init__(self) -> None:
+        self.api = docker.APIClient(base_url=DEFAULT_ADDRESS, version="1.41")
+
+    def boxes(self, **labels: str) -> list[str]:
+        """Full ids of all containers that are named as boxes are and carry ``org.pybox.NAME=VALUE`` for each label."""
+        wanted = [f"org.pybox.{key}={value}" for key, value in labels.items()]
+        found = self.api.containers(all=True, filters={"name": "^/pybox-[0-9a-f]{32}$", "label": wanted})
+        return [line["Id"] for line in found]
+
+    def cgroups(self, container_id: str) -> list[str]:
+        """Every cgroup folder on this computer that is named after the container."""
+        out = subprocess.run(
+            ["find", "/sys/fs/cgroup", "-maxdepth", "4", "-type", "d", "-name", f"*{container_id}*"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return out.stdout.split()
+
+    def wait_gone(self, container_id: str, seconds: float) -> float:
+        """Waits until neither the engine nor the kernel knows it; how long that took. Fails after ``seconds``."""
+        began = time.monotonic()
+        while True:
+            known = self.api.containers(all=True, filters={"id": container_id})
+            if not known and not self.cgroups(container_id):
+                return time.monotonic() - began
+            assert time.monotonic() - began < seconds, f"{container_id} is still there after {seconds} s"
+            time.sleep(0.02)
+
+    def wait_running(self, seconds: float = 10, **labels: str) -> str:
+        """Waits for one running box with these labels; its full id."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            wanted = [f"org.pybox.{key}={value}" for key, value in labels.items()]
+            filters = {"name": "^/pybox-[0-9a-f]{32}$", "label": [*wanted, "org.pybox.expires"], "status": "running"}
+            found = self.api.containers(filters=filters)
+            if found:
+                return str(found[0]["Id"])
+            time.sleep(0.01)
+        raise AssertionError(f"no running box within {seconds} s")
+
+
+@pytest.fixture(scope="session")
+def outside() -> Iterator[Outside]:
+    looks = Outside()
+    yield looks
+    looks.api.close()
