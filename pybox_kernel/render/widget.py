@@ -1,0 +1,44 @@
+"""A receipt for the page: what a message carries, and a panel that lives while the kernel does.
+
+The panel is one ``HTML`` widget, three models in all: everything a receipt does, folding included, HTML does alone.
+A panel's models are lost when the notebook is reopened, so every bundle also carries the receipt as static HTML and
+as text. These stay in the notebook's file; the JSON, as long as all the rest, is in the panel only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybox_kernel.render.html import render_html
+from pybox_kernel.render.text import render_short
+
+if TYPE_CHECKING:
+    from pybox_kernel.receipt import Receipt
+
+__all__ = ["VIEW", "bundle", "close", "panel"]
+
+VIEW: Final = "application/vnd.jupyter.widget-view+json"
+
+
+def panel(receipt: Receipt) -> Any:
+    """An ``ipywidgets.HTML``. Needs a kernel with a comm manager; ``close`` it when it is done with."""
+    import ipywidgets
+
+    return ipywidgets.HTML(value=render_html(receipt))
+
+
+def close(shown: Any) -> None:
+    """Closes a panel with the two models that it made for itself, which its own ``close`` leaves behind."""
+    for model in (shown.layout, shown.style, shown):
+        model.close()
+
+
+def bundle(receipt: Receipt, shown: Any = None) -> dict[str, object]:
+    """The data of a display message; with the panel ``shown`` where there is one."""
+    data: dict[str, object] = {
+        "text/plain": render_short(receipt),
+        "text/html": render_html(receipt, with_json=False),
+    }
+    if shown is not None:
+        data[VIEW] = shown._repr_mimebundle_()[VIEW]
+    return data

@@ -1,0 +1,272 @@
+"""A receipt in plain words, for a person who teaches and not for a kernel hacker. Every renderer shows these.
+
+Four kinds of fact stay apart: allowed, seen from outside, said by the program, not known. Every text that comes
+from a receipt passes ``safe_name``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybox_kernel.render.amounts import counted, megabytes, milliseconds, seconds, sentence, size
+from pybox_kernel.render.ending import Tone, ending, is_cut
+from pybox_kernel.safe_display import safe_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybox_kernel.receipt import NotAsRequired, Receipt, Step, Stream
+
+__all__ = ["PROGRAM_STEP", "Difference", "Meter", "Section", "StepBar", "Tone", "Words", "words"]
+
+PROGRAM_STEP: Final = "program ran"
+STEP_NAMES: Final = {
+    "made": "box made",
+    "started": "box started",
+    "ready": "box got ready",
+    PROGRAM_STEP: "your code ran",
+    "removed": "removed, looked again",
+}
+"""Other steps keep their names."""
+
+MOST_LISTED: Final = 8
+
+QUESTIONS: Final = {
+    "memory_peak_bytes": "how much memory it used",
+    "oom_kills": "whether anything was killed for memory",
+    "tasks_peak": "how many processes and threads it had",
+    "task_limit_hits": "whether it was refused a process or thread",
+    "cpu_seconds": "how much processor time it used",
+    "cpu_throttled_periods": "how often its processor was held back",
+    "ran_seconds": "how long it ran",
+    "exit_code": "its exit code",
+    "removed": "whether the box is gone",
+    "box": "whether a box was left",
+    "output_order": "in which order output and error output were written",
+    "boundary": "whether another kernel stands in between",
+}
+"""For what a receipt lists as unknown under the name of one of its fields."""
+
+
+class Meter(NamedTuple):
+    name: str
+    value: str
+    fraction: float | None
+    """Of the limit, 0 to 1; None where it is not known."""
+
+
+class StepBar(NamedTuple):
+    name: str
+    duration: str
+    start: float
+    length: float
+    """Both as fractions of the whole, 0 to 1."""
+    is_program: bool
+
+
+class Section(NamedTuple):
+    heading: str
+    sentences: tuple[str, ...]
+
+
+class Difference(NamedTuple):
+    setting: str
+    wanted: str
+    found: str
+
+
+class Words(NamedTuple):
+    tone: Tone
+    icon: str
+    verdict: str
+    notes: tuple[str, ...]
+    """What stands behind the verdict in the folded line."""
+    main: tuple[Section, ...]
+    """For a person who reads only a few lines, under short labels; empty where nothing is unusual."""
+    differences: tuple[Difference, ...]
+    sections: tuple[Section, ...]
+    """Allowed, seen from outside, the program says, not known, what to do; the last two only if not empty."""
+    meters: tuple[Meter, ...]
+    """Belong to what was seen from outside."""
+    steps: tuple[StepBar, ...]
+
+    @property
+    def tail(self) -> str:
+        """The notes, with what joins them to the verdict."""
+        joint = " " if self.verdict.endswith(".") else " · "
+        return joint + " · ".join(self.notes) if self.notes else ""
+
+    @property
+    def folded(self) -> str:
+        return f"{self.icon} {self.verdict}{self.tail}"
+
+
+SEEN, SAID, NOT_KNOWN = "Seen from outside", "The program says", "Not known"
+
+
+def words(receipt: Receipt) -> Words:
+    told = ending(receipt)
+    started = receipt.observed.end.how != "not_started"
+    act = "try" if started else "do"
+    main = (("seen", told.seen), ("not known", told.not_known), (act, told.to_do))
+    sections = (
+        Section("Allowed", (allowed(receipt),)),
+        Section(SEEN, (*told.seen, *also_seen(receipt))),
+        Section(SAID, tuple(said(receipt))),
+        Section(NOT_KNOWN, (*told.not_known, *also_not_known(receipt))),
+        Section(f"What to {act}", tuple(told.to_do)),
+    )
+    return Words(
+        tone=told.tone,
+        icon=told.icon,
+        verdict=told.verdict,
+        notes=tuple(told.notes),
+        main=tuple(Section(label, tuple(told_of)) for label, told_of in main if told_of)
+        * (told.tone != "ok"),
+        differences=tuple(differences(receipt)),
+        sections=tuple(section for section in sections if section.sentences),
+        meters=tuple(meters(receipt)) if started else (),
+        steps=tuple(steps(receipt.observed.steps)),
+    )
+
+
+def allowed(receipt: Receipt) -> str:
+    policy, limit = receipt.asked.policy, receipt.asked.options.deadline_seconds
+    cores = {0.5: "half a processor core", 1.0: "one processor core"}
+    return (
+        f"{megabytes(policy.memory_bytes)} MB of memory, "
+        f"{cores.get(policy.cpu_cores, f'{policy.cpu_cores:g} processor cores')}, "
+        f"{limit:g} {'second' if limit == 1 else 'seconds'}, "
+        f"{policy.tasks} processes and threads; no network, none of your files."
+    )
+
+
+def differences(receipt: Receipt) -> Iterator[Difference]:
+    seal = receipt.observed.seal
+    found: list[NotAsRequired] = [
+        *seal.engine.differences,
+        *seal.kernel.differences,
+        *seal.inside.differences,
+    ]
+    for difference in found[:MOST_LISTED]:
+        yield Difference(
+            safe_name(difference.setting, 60),
+            safe_name(difference.wanted, 120),
+            safe_name(difference.found, 120),
+        )
+    if len(found) > MOST_LISTED:
+        yield Difference(f"and {len(found) - MOST_LISTED} more", "see the details", "see the details")
+
+
+def also_seen(receipt: Receipt) -> Iterator[str]:
+    observed = receipt.observed
+    seal, box = observed.seal, observed.box
+    if observed.end.how != "not_started" and observed.meters.oom_kills == 0:
+        yield "Nothing was killed for memory."
+    if seal.before_start:
+        checked = seal.engine.checked + seal.kernel.checked + seal.inside.checked
+        yield f"The seal was checked before it started: all {checked} settings as required."
+        if seal.kernel.source == "the box's own reading":
+            yield "Part of that was read from within the box, before your code was in it."
+    if box.removed:
+        yield "The box is removed, and confirmed gone."
+    elif box.id is None:
+        yield "There was no box."
+    if observed.boundary.kind == "this_kernel":
+        yield "The box was on this computer's own kernel, with no virtual machine in between."
+    elif observed.boundary.kind == "other_kernel":
+        yield "Another kernel than this computer's was in between: a virtual machine, or another computer."
+    if observed.end.evidence:
+        yield sentence(f"Evidence: {'; '.join(safe_name(text) for text in observed.end.evidence)}", 600)
+    if observed.end.how != "not_started":
+        yield "Amounts of memory and processes include starting up."
+        if not observed.meters.final:
+            yield "All amounts are from the last look before the end, not final."
+
+
+def said(receipt: Receipt) -> Iterator[str]:
+    told = receipt.said
+    if receipt.observed.end.how == "not_started":
+        yield "Nothing: it never started."
+        return
+    yield "Its word, not checked."
+    if told.completed:
+        yield "It reached its last line."
+    if told.error is not None:
+        yield f"Its error is {safe_name(told.error, 60)}."
+    for stream, name in ((told.stdout, "output"), (told.stderr, "error output")):
+        if stream.bytes:
+            yield written(stream, name)
+    if told.displays:
+        yield f"{counted(told.displays, 'display')}, shown as plain text."
+    for item in told.withheld[:MOST_LISTED]:
+        yield f"Withheld: {safe_name(item.what, 60)}, {size(item.bytes)}."
+    if len(told.withheld) > MOST_LISTED:
+        yield f"And {len(told.withheld) - MOST_LISTED} more withheld."
+    for file in told.files[:MOST_LISTED]:
+        yield f"A file: {safe_name(file.name, 60)}, {size(file.bytes)}."
+    if len(told.files) > MOST_LISTED:
+        yield f"And {counted(len(told.files) - MOST_LISTED, 'more file')}."
+    if not told.completed:
+        yield "Not that it reached its last line."
+
+
+def written(stream: Stream, name: str) -> str:
+    text = f"{size(stream.bytes)} of {name}"
+    if is_cut(stream):
+        text += f", of which the beginning and the end are kept ({size(stream.kept)})"
+    if stream.bad_bytes:
+        text += f"; {counted(stream.bad_bytes, 'byte')} of it not text, shown as \ufffd"
+    return f"{text}."
+
+
+def also_not_known(receipt: Receipt) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for entry in receipt.unknown:
+        question = QUESTIONS.get(entry.what) or safe_name(entry.what.replace("_", " "), 100)
+        reasons.setdefault(sentence(entry.why), []).append(question)
+    for why, questions in reasons.items():
+        text = ", ".join(questions)
+        yield f"{text[:1].upper()}{text[1:]}: {why}"
+    how, said = receipt.observed.end.how, receipt.said
+    if how == "not_started":
+        return
+    listed = {entry.what for entry in receipt.unknown}
+    if receipt.observed.boundary.kind is None and "boundary" not in listed:
+        yield "Whether another kernel stands in between."
+    if said.stdout.bytes and said.stderr.bytes and "output_order" not in listed:
+        yield "In which order output and error output were written."
+    if how == "exited" and receipt.observed.end.exit_code == 0 and said.completed:
+        yield "Whether the answer is right: PyBox does not judge that."
+
+
+def meters(receipt: Receipt) -> Iterator[Meter]:
+    found, policy = receipt.observed.meters, receipt.asked.policy
+    limit = receipt.asked.options.deadline_seconds
+    yield meter("time", found.ran_seconds, limit, f"{seconds(found.ran_seconds or 0)} of {limit:g} s")
+    peak, most = found.memory_peak_bytes, policy.memory_bytes
+    yield meter("memory, most", peak, most, f"{megabytes(peak or 0)} of {megabytes(most)} MB")
+    refused = f"; refused {counted(found.task_limit_hits, 'time')}" if found.task_limit_hits else ""
+    yield meter(
+        "processes, most", found.tasks_peak, policy.tasks, f"{found.tasks_peak} of {policy.tasks}{refused}"
+    )
+    processor = limit * policy.cpu_cores
+    held = found.cpu_throttled_periods
+    slowed = f"; held back {counted(held, 'time')}" if held is not None else ""
+    used = f"{seconds(found.cpu_seconds or 0)} of {processor:g} s{slowed}"
+    yield meter("processor", found.cpu_seconds, processor, used)
+
+
+def meter(name: str, value: float | None, limit: float, text: str) -> Meter:
+    if value is None:
+        return Meter(name, "not known", None)
+    return Meter(name, text, min(1.0, max(0.0, value / limit)) if limit > 0 else None)
+
+
+def steps(found: tuple[Step, ...]) -> Iterator[StepBar]:
+    whole = max((step.offset_ms + step.duration_ms for step in found), default=0.0)
+    for step in found:
+        start = min(1.0, max(0.0, step.offset_ms / whole)) if whole > 0 else 0.0
+        length = min(1.0 - start, max(0.0, step.duration_ms / whole)) if whole > 0 else 0.0
+        name, duration = safe_name(STEP_NAMES.get(step.name, step.name), 40), milliseconds(step.duration_ms)
+        yield StepBar(name, duration, start, length, is_program=step.name == PROGRAM_STEP)

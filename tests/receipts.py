@@ -1,0 +1,242 @@
+"""Sample receipts: one of each kind that a person meets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pybox_kernel.policy import MIB, STDLIB
+from pybox_kernel.receipt import Receipt
+
+STEPS = (
+    ("made", 0.2, 118.4),
+    ("started", 118.6, 171.5),
+    ("ready", 290.1, 72.8),
+    ("seal checked", 362.9, 9.8),
+    ("program ran", 372.7, 288.0),
+    ("meters read", 660.7, 1.1),
+    ("removed", 662.3, 42.7),
+)
+BY_ITSELF = "the box's own part saw the program end by itself"
+
+
+def steps(found: tuple[tuple[str, float, float], ...]) -> list[dict[str, Any]]:
+    return [{"name": name, "offset_ms": start, "duration_ms": long} for name, start, long in found]
+
+
+def ended(how: str, *evidence: str, code: int | None = None, signal: str | None = None) -> dict[str, Any]:
+    engine = [] if code is None else [f"the engine recorded exit status {code}"]
+    by_itself = [BY_ITSELF] if how in ("exited", "signal") else []
+    code = None if how in ("deadline", "stopped") else code
+    return {"how": how, "exit_code": code, "signal": signal, "evidence": [*engine, *evidence, *by_itself]}
+
+
+def receipt(**changes: Any) -> Receipt:
+    """A clean run, with what ``changes`` names by its path: ``observed__end__how="signal"``."""
+    document: dict[str, Any] = {
+        "schema": "pybox.receipt/1",
+        "run": {
+            "id": "0123456789abcdef0123456789abcdef",
+            "source_sha256": "5a" * 32,
+            "source_bytes": 11,
+            "image": {
+                "name": "stdlib",
+                "id": "sha256:" + "1b" * 32,
+                "recipe_sha256": "2c" * 32,
+                "base": "Debian 12",
+            },
+            "started_at": "2031-05-04T10:20:30.123456Z",
+        },
+        "asked": {
+            "policy": STDLIB.model_dump(),
+            "options": {"deadline_seconds": 2.0},
+            "seccomp_sha256": "3d" * 32,
+            "uid": 20123,
+        },
+        "observed": {
+            "seal": {
+                "before_start": True,
+                "engine": {"checked": 38, "differences": []},
+                "kernel": {"checked": 24, "source": "this computer", "differences": []},
+                "inside": {"checked": 19, "differences": []},
+            },
+            "end": ended("exited", code=0),
+            "meters": {
+                "final": True,
+                "memory_peak_bytes": 21 * MIB,
+                "oom_kills": 0,
+                "tasks_peak": 3,
+                "task_limit_hits": 0,
+                "cpu_seconds": 0.09,
+                "cpu_throttled_periods": 1,
+                "ran_seconds": 0.288,
+            },
+            "boundary": {"kind": "this_kernel", "evidence": "the boot ids are equal"},
+            "steps": steps(STEPS),
+            "box": {"id": "4e" * 32, "removed": True},
+        },
+        "said": {
+            "completed": True,
+            "stdout": {"bytes": 3, "kept": 3, "bad_bytes": 0},
+            "stderr": {"bytes": 0, "kept": 0, "bad_bytes": 0},
+            "displays": 0,
+            "withheld": [],
+            "error": None,
+            "files": [],
+        },
+        "unknown": [],
+        "problem": None,
+    }
+    for path, value in changes.items():
+        *above, name = path.split("__")
+        place = document
+        for key in above:
+            place = place[key]
+        assert name in place, path
+        place[name] = value
+    return Receipt.model_validate(document)
+
+
+def not_read(*names: str, why: str = "the box was gone before they could be read") -> list[dict[str, str]]:
+    return [{"what": name, "why": why} for name in names]
+
+
+NO_METERS: dict[str, Any] = {
+    "final": False,
+    **dict.fromkeys(("memory_peak_bytes", "oom_kills", "tasks_peak", "task_limit_hits")),
+    **dict.fromkeys(("cpu_seconds", "cpu_throttled_periods", "ran_seconds")),
+}
+NEVER_STARTED: dict[str, Any] = {
+    "observed__end": ended("not_started"),
+    "observed__meters": NO_METERS,
+    "observed__steps": steps(STEPS[:2]),
+    "said__completed": False,
+    "said__stdout": {"bytes": 0, "kept": 0, "bad_bytes": 0},
+}
+NO_ENGINE: dict[str, Any] = {
+    **NEVER_STARTED,
+    "asked__uid": None,
+    "observed__seal": {
+        "before_start": False,
+        "engine": {"checked": 0, "differences": []},
+        "kernel": {"checked": 0, "source": None, "differences": []},
+        "inside": {"checked": 0, "differences": []},
+    },
+    "observed__boundary": {"kind": None, "evidence": ""},
+    "observed__steps": [],
+    "observed__box": {"id": None, "removed": None},
+    "problem": {
+        "code": "engine_missing",
+        "message": "Nothing answers at unix:///var/run/docker.sock.",
+        "advice": "Start the container engine; pybox-kernel doctor says how.",
+    },
+}
+
+
+def samples() -> dict[str, Receipt]:
+    return {
+        "clean": receipt(),
+        "memory": receipt(
+            observed__meters__memory_peak_bytes=128 * MIB,
+            observed__meters__oom_kills=1,
+            observed__meters__tasks_peak=7,
+            observed__meters__cpu_seconds=0.71,
+            observed__meters__cpu_throttled_periods=13,
+            observed__meters__ran_seconds=1.41,
+            said__stdout={"bytes": 10, "kept": 10, "bad_bytes": 0},
+        ),
+        "deadline": receipt(
+            observed__end=ended("deadline", "the box's own timer ended it at 2 s", code=137),
+            observed__meters__ran_seconds=2.001,
+            observed__meters__cpu_seconds=0.98,
+            observed__meters__cpu_throttled_periods=20,
+            said__completed=False,
+            said__stdout={"bytes": 3_482_112, "kept": 65536, "bad_bytes": 0},
+        ),
+        "not_sealed": receipt(
+            **NEVER_STARTED,
+            observed__seal={
+                "before_start": False,
+                "engine": {
+                    "checked": 38,
+                    "differences": [
+                        {"setting": "network", "wanted": "no network", "found": "a network connection"}
+                    ],
+                },
+                "kernel": {"checked": 0, "source": None, "differences": []},
+                "inside": {"checked": 0, "differences": []},
+            },
+            problem={
+                "code": "not_sealed",
+                "message": "The box is not sealed as required: network.",
+                "advice": "Run `pybox-kernel doctor`.",
+            },
+        ),
+        "error": receipt(
+            observed__end=ended("exited", code=1),
+            said__completed=False,
+            said__error="ZeroDivisionError",
+        ),
+        "left_early": receipt(said__completed=False),
+        "exit_137": receipt(observed__end=ended("exited", code=137), said__completed=False),
+        "crash": receipt(observed__end=ended("signal", code=139, signal="SIGSEGV"), said__completed=False),
+        "killed_for_memory": receipt(
+            observed__end=ended("signal", code=137, signal="SIGKILL"),
+            observed__meters__oom_kills=2,
+            observed__meters__memory_peak_bytes=128 * MIB,
+            said__completed=False,
+        ),
+        "warden_failed": receipt(
+            observed__end=ended("warden_failed", "the box's own part said: OSError: [Errno 24]", code=71),
+            observed__meters={**NO_METERS, "memory_peak_bytes": 20 * MIB, "oom_kills": 0},
+            said__completed=False,
+            said__stdout={"bytes": 0, "kept": 0, "bad_bytes": 0},
+            unknown=[
+                *not_read("tasks_peak", "task_limit_hits", "cpu_seconds", "cpu_throttled_periods"),
+                {"what": "ran_seconds", "why": "the box ended without saying how long the program ran"},
+            ],
+            problem={
+                "code": "box",
+                "message": "PyBox's own part in the box failed.",
+                "advice": "Run `pybox-kernel doctor`.",
+            },
+        ),
+        "killed": receipt(
+            observed__end=ended("signal", code=137, signal="SIGKILL"),
+            said__completed=False,
+            said__stdout={"bytes": 0, "kept": 0, "bad_bytes": 0},
+        ),
+        "stopped": receipt(
+            observed__end=ended("stopped", "the box's own part ended it when asked to stop", code=137),
+            observed__meters__ran_seconds=0.83,
+            said__completed=False,
+        ),
+        "box_lost": receipt(
+            observed__end=ended("box_lost", code=137),
+            observed__meters={**NO_METERS, "memory_peak_bytes": 127 * MIB, "tasks_peak": 4},
+            said__completed=False,
+            unknown=not_read(
+                "oom_kills", "task_limit_hits", "cpu_seconds", "cpu_throttled_periods", "ran_seconds"
+            ),
+        ),
+        "busy": receipt(
+            observed__meters__tasks_peak=32,
+            observed__meters__task_limit_hits=12,
+            observed__boundary={"kind": "other_kernel", "evidence": "the boot ids differ"},
+            observed__seal__kernel={"checked": 24, "source": "the box's own reading", "differences": []},
+            said__stdout={"bytes": 2048, "kept": 2048, "bad_bytes": 5},
+            said__stderr={"bytes": 77, "kept": 77, "bad_bytes": 0},
+            unknown=[{"what": "output_order", "why": "the two output streams come by two ways"}],
+            said__displays=2,
+            said__withheld=[{"what": "image/svg+xml", "bytes": 12288}, {"what": "text/html", "bytes": 740}],
+        ),
+        "not_removed": receipt(
+            observed__box={"id": "4e" * 32, "removed": None},
+            unknown=[{"what": "removed", "why": "the engine did not answer within 10 s"}],
+            problem={
+                "code": "engine_timeout",
+                "message": "The container engine did not answer within 10 s.",
+                "advice": "Run pybox-kernel cleanup when it answers again.",
+            },
+        ),
+        "no_engine": receipt(**NO_ENGINE),
+    }
