@@ -1,7 +1,7 @@
 """Runs a notebook through the installed kernel, and shows each cell, its output and its receipt.
 
-``demo.py NOTEBOOK``. Exit status 0: every cell has a receipt and ended as the notebook says, that is with an
-error exactly where it is tagged ``raises-exception``.
+``demo.py NOTEBOOK``. Exit status 0: every cell has a receipt and ended as the notebook says, that is without
+an error or with the one named in its metadata: ``{"pybox": {"error": "PyBoxDeadline"}}``.
 """
 
 from __future__ import annotations
@@ -34,22 +34,24 @@ class Look(NamedTuple):
 
 
 COLOURS = Look(bold="\x1b[1m", faint="\x1b[2m", red="\x1b[31m", off="\x1b[0m")
-ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def is_receipt(output: nbformat.NotebookNode) -> bool:
-    return bool(output.output_type == "display_data")
+def receipt_of(cell: nbformat.NotebookNode) -> str | None:
+    """The text of the receipt: the last thing under a cell, and the only one that is more than plain text."""
+    for output in cell.outputs[-1:]:
+        if output.output_type == "display_data" and "text/html" in output.data:
+            return str(output.data["text/plain"])
+    return None
 
 
 def what_is_wrong(cell: nbformat.NotebookNode) -> str | None:
     """How a finished cell differs from what the notebook says of it."""
-    failed = any(output.output_type == "error" for output in cell.outputs)
-    may_fail = "raises-exception" in cell.metadata.get("tags", ())
-    if not any(map(is_receipt, cell.outputs)):
-        return "this cell has no receipt"
-    if failed != may_fail:
-        return "this cell ended with an error" if failed else "this cell should have ended with an error"
-    return None
+    wanted = cell.metadata.get("pybox", {}).get("error", "no error")
+    found = next((output.ename for output in cell.outputs if output.output_type == "error"), "no error")
+    if receipt_of(cell) is None:
+        return "there is no receipt under this cell"
+    return None if found == wanted else f"wanted at the end of this cell: {wanted}; found: {found}"
 
 
 def prose(source: str, look: Look) -> Iterator[str]:
@@ -67,17 +69,14 @@ def code(source: str, look: Look) -> Iterator[str]:
 
 
 def results(cell: nbformat.NotebookNode, look: Look) -> Iterator[str]:
-    """What came out of a cell. The kernel has made the text safe; only the program's colours are in it."""
+    """What came out of a cell. The kernel has made its text safe to show, except for colours."""
     for output in cell.outputs:
         if output.output_type == "stream":
-            yield from ESCAPES.sub("", output.text).splitlines()
+            yield from COLOUR_CODES.sub("", output.text).splitlines()
         elif output.output_type == "error":
-            yield f"{look.red}{output.ename}: {output.evalue}{look.off}"
-        elif is_receipt(output):
-            yield ""
-            yield from (
-                f"{look.bold}{line}{look.off}" for line in output.data.get("text/plain", "").splitlines()
-            )
+            yield from (f"{look.red}{COLOUR_CODES.sub('', line)}{look.off}" for line in output.traceback)
+    yield ""
+    yield from (f"{look.bold}{line}{look.off}" for line in (receipt_of(cell) or "").splitlines())
     yield ""
 
 
