@@ -18,6 +18,8 @@ def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunRes
     Raises errors.InputError if the program or the deadline (seconds, above 0, at most 30) cannot be taken; all other
     trouble is on ``result.receipt``.
     """
-    from pybox_kernel import session  # importing the package alone must stay cheap: the kernelspec does it too
+    from pybox_kernel import (
+        session,  # importing the package alone must stay cheap: the kernelspec does it too
+    )
 
     return session.run(source, deadline_seconds=deadline_seconds)

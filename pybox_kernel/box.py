@@ -10,21 +10,22 @@ from __future__ import annotations
 import pwd
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from pybox_kernel.engine import Connection, Engine
 from pybox_kernel.errors import BoxError, EngineNotFound, PyBoxError, SealError
 from pybox_kernel.journal import Entry, Journal
 from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
-from pybox_kernel.receipt import Step
-from pybox_kernel.seal import LABEL, Identity, Look, container_config, engine_look, inside_look, kernel_look
+from pybox_kernel.seal import LABEL, Identity, Look, container_config
+from pybox_kernel.seal_engine import engine_look
+from pybox_kernel.seal_inside import inside_look
+from pybox_kernel.seal_kernel import kernel_look
 from pybox_kernel.witness import Sight, Witness
 
-__all__ = ["Box", "Timeline", "fresh_identity"]
+__all__ = ["Box", "fresh_identity"]
 
 EXPIRY_MARGIN_SECONDS: Final = 120
 UID_TRIES: Final = 8
@@ -33,26 +34,6 @@ REMOVAL_TRIES: Final = 3
 
 
 T = TypeVar("T")
-
-
-class Timeline:
-    """What happened when, on one monotonic clock that starts with this value."""
-
-    def __init__(self) -> None:
-        self._zero = time.monotonic()
-        self.steps: list[Step] = []
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.add(name, began, time.monotonic())
-
-    def add(self, name: str, began: float, ended: float) -> None:
-        offset, duration = (began - self._zero) * 1000, (ended - began) * 1000
-        self.steps.append(Step(name=name, offset_ms=round(offset, 3), duration_ms=round(duration, 3)))
 
 
 def fresh_identity(journal: Journal, run: str, image_id: str, seconds: float) -> Identity:
@@ -86,7 +67,13 @@ class Box:
     """Call in this order: ``create``, ``start``, then talk over ``connection``; ``destroy`` always."""
 
     def __init__(
-        self, engine: Engine, journal: Journal, witness: Witness | None, policy: Policy, identity: Identity, run: str
+        self,
+        engine: Engine,
+        journal: Journal,
+        witness: Witness | None,
+        policy: Policy,
+        identity: Identity,
+        run: str,
     ) -> None:
         self.engine = engine
         self.journal = journal
@@ -180,8 +167,9 @@ class Box:
         if differences:
             first = differences[0]
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            found = f"{first.setting}: wanted {first.wanted}, found {first.found}{more}"
             raise SealError(
-                f"The box was not sealed as required: {first.setting}: wanted {first.wanted}, found {first.found}{more}.",
+                f"The box was not sealed as required: {found}.",
                 "Run `pybox-kernel doctor`. Do not switch kernels to get round this.",
                 differences,
             )

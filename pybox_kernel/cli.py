@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--timeout",
         metavar="S",
-        help=f"time limit in seconds (default {STDLIB.deadline_seconds:g}, at most {STDLIB.longest_deadline_seconds:g})",
+        help=f"time limit in seconds ({STDLIB.deadline_seconds:g}; at most {STDLIB.longest_deadline_seconds:g})",
     )
     run.add_argument("--json", action="store_true", help="print the receipt alone, as JSON, with the output inside")
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
@@ -94,7 +94,7 @@ def complain(message: str, advice: str) -> None:
 class Terminal:
     """Passes a program's output on as it comes."""
 
-    def started(self, deadline_seconds: float) -> None:
+    def started(self, _deadline_seconds: float) -> None:
         return None
 
     def output(self, stream: str, text: SafeText) -> None:
@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
             print(notice, file=sys.stderr)
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         print(render_short(receipt, colour=colour), file=sys.stderr)
-    return exit_status(receipt, stop.is_set)
+    return exit_status(receipt, stop.is_set())
 
 
 def stopper(stop: session.Stop) -> Any:
@@ -145,14 +145,17 @@ def read_program(name: str) -> bytes:
         with Path(name).open("rb") as file:
             return read_bounded(file, name)
     except OSError as error:
-        raise SourceError(f"{name}: {error.strerror}.", "Name a file with the program, or - for standard input.") from error
+        raise SourceError(
+            f"{name}: {error.strerror}.", "Name a file with the program, or - for standard input."
+        ) from error
 
 
 def read_bounded(file: BinaryIO, name: str) -> bytes:
     data = file.read(READ_MOST + 1)
     if len(data) > READ_MOST:
         raise SourceError(
-            f"{name} has over {READ_MOST:,} bytes; the most a box takes is {STDLIB.source_bytes:,}.", "Make it smaller."
+            f"{name} has over {READ_MOST:,} bytes; the most a box takes is {STDLIB.source_bytes:,}.",
+            "Make it smaller.",
         )
     return data
 

@@ -63,13 +63,15 @@ def engine_address() -> str:
 
 @contextmanager
 def translated(address: str, doing: str) -> Iterator[None]:
-    """Foreign exceptions out of the SDK, requests, urllib3 and the system become EngineErrors, here and nowhere else."""
+    """Foreign exceptions of the SDK, requests, urllib3 and the system become EngineErrors, here and nowhere else."""
     try:
         yield
     except EngineError:
         raise
     except docker.errors.NotFound as error:
-        raise EngineNotFound(f"The engine knows nothing of it when asked to {doing}: {explained(error)}.", DOCTOR) from error
+        raise EngineNotFound(
+            f"The engine knows nothing of it when asked to {doing}: {explained(error)}.", DOCTOR
+        ) from error
     except docker.errors.APIError as error:
         raise EngineRefused(f"The engine at {address} refused to {doing}: {explained(error)}.", DOCTOR) from error
     except (requests.exceptions.Timeout, TimeoutError, urllib3.exceptions.TimeoutError) as error:
@@ -239,7 +241,8 @@ class DockerEngine:
             cgroup_driver=info.get("CgroupDriver"),
             default_runtime=info.get("DefaultRuntime"),
             runc_version=next(
-                (str(part.get("Version")) for part in version.get("Components") or () if part.get("Name") == "runc"), None
+                (str(part.get("Version")) for part in version.get("Components") or () if part.get("Name") == "runc"),
+                None,
             ),
             memory_limit=info.get("MemoryLimit"),
             swap_limit=info.get("SwapLimit"),

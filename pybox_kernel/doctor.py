@@ -67,7 +67,7 @@ def of_limits(facts: EngineFacts) -> Iterator[Finding]:
     limits = (
         ("memory limit", facts.memory_limit, "Start the kernel with cgroup_enable=memory."),
         ("swap limit", facts.swap_limit, "Start the kernel with swapaccount=1 (or with cgroup v2)."),
-        ("processor limit", facts.cpu_limit, "Use a kernel with CONFIG_CFS_BANDWIDTH; rootless engines need the cpu controller delegated."),
+        ("processor limit", facts.cpu_limit, "Use a kernel with CFS bandwidth control, not a rootless engine."),
         ("task limit", facts.pids_limit, "Use a kernel with the pids cgroup; rootless engines need it delegated."),
     )  # fmt: skip
     missing = [(name, advice) for name, can, advice in limits if can is not True]
@@ -138,5 +138,10 @@ def of_kernelspec(name: str) -> Finding:
 def of_leftovers(home: Path) -> Finding:
     left = left_entries(home)
     if left:
-        return Finding("leftovers", "warning", f"{left} box(es) of dead sessions may be left", "Run `pybox-kernel cleanup`.")
+        return Finding(
+            "leftovers",
+            "warning",
+            f"{left} box(es) of dead sessions may be left",
+            "Run `pybox-kernel cleanup`.",
+        )
     return Finding("leftovers", "ok", "no box of a dead session", "")

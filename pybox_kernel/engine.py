@@ -142,7 +142,7 @@ class Engine(Protocol):
         ...
 
     def build(self, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
-        """Builds from a tar of a context that holds ``Dockerfile``, without network and without pulling. Returns the id."""
+        """Builds from a tar of a context with a ``Dockerfile``, without network and without pulling. Returns the id."""
         ...
 
     def remove_image(self, reference: str) -> None:

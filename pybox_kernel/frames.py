@@ -1,7 +1,7 @@
 """Bounded decoding of what a box sends: frames of its warden, and in them the program's events.
 
-A frame is one type byte, a four-byte big-endian length, the payload; ``inside/warden.py`` lists the types. The warden is
-trusted, the bytes are not: every size is checked before memory is taken, every JSON goes through a strict model, and
+A frame is one type byte, a four-byte big-endian length, the payload; ``inside/warden.py`` lists the types. The warden
+is trusted, the bytes are not: every size is checked before memory is taken, every JSON goes through a strict model, and
 whatever does not fit raises BoxError.
 """
 
@@ -123,7 +123,7 @@ class DisplayEvent(NamedTuple):
 
 
 def read_ready(payload: bytes) -> dict[str, Any]:
-    """What the warden found in the box. Each value is checked by ``seal.inside_look``; this checks only that it is JSON."""
+    """What the warden found in the box. ``inside_look`` checks each value; this checks only that it is JSON."""
     try:
         report = TypeAdapter(dict[str, Any]).validate_json(payload)
     except ValidationError as error:
@@ -138,7 +138,9 @@ def read_ended(payload: bytes) -> Ended:
         raise BoxError("The box's account of its end cannot be read.", AGAIN) from error
 
 
-DISPLAY: Final = TypeAdapter(dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=70000)] | Count])
+DISPLAY: Final = TypeAdapter(
+    dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=70000)] | Count]
+)
 
 
 def read_event(payload: bytes) -> ErrorEvent | DisplayEvent | None:

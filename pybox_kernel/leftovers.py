@@ -7,7 +7,7 @@ A container that merely looks like ours is a stranger's.
 from __future__ import annotations
 
 import time
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.engine import ContainerRecord, Engine
 from pybox_kernel.errors import EngineError, EngineNotFound
@@ -29,6 +29,9 @@ class Sweep(NamedTuple):
     unconfirmed: tuple[str, ...]
 
 
+Outcome = Literal["removed", "gone", "unconfirmed"]
+
+
 def sweep(engine: Engine, journal: Journal) -> Sweep:
     """Removes what dead sessions of this installation left at ``engine``. Raises nothing: what could not be confirmed
     is listed, and its entry stays for the next sweep."""
@@ -41,12 +44,11 @@ def sweep(engine: Engine, journal: Journal) -> Sweep:
                 if entry.engine != engine.address:
                     unconfirmed.append(entry.run)
                     continue
+                outcome: Outcome
                 try:
                     outcome = settle(engine, session, entry)
                 except EngineError:
-                    outcome = unconfirmed
-                    unconfirmed.append(entry.run)
-                    continue
+                    outcome = "unconfirmed"
                 {"removed": removed, "gone": gone, "unconfirmed": unconfirmed}[outcome].append(entry.run)
                 if outcome != "unconfirmed":
                     session.strike(entry.run)
@@ -55,7 +57,7 @@ def sweep(engine: Engine, journal: Journal) -> Sweep:
     return Sweep(tuple(removed), tuple(gone), tuple(unconfirmed))
 
 
-def settle(engine: Engine, session: DeadSession, entry: Entry) -> str:
+def settle(engine: Engine, session: DeadSession, entry: Entry) -> Outcome:
     """``removed``, ``gone`` (it was not there any more) or ``unconfirmed``."""
     found = find(engine, entry)
     if found is None:

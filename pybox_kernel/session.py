@@ -1,4 +1,4 @@
-"""Wiring: the one place that chooses an engine, a witness, an image and a state folder, and hands them to the runner."""
+"""Wiring: the one place that chooses an engine, a witness, an image and a state folder for the runner."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, Self
 
 from pybox_kernel import image_build, image_store, images, leftovers
@@ -22,8 +23,7 @@ from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_tok
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
 from pybox_kernel.receipt import Image, Receipt
-from pybox_kernel.runner import Program, RunResult, Stop, Watcher, problem_receipt, run_program
-from pybox_kernel.safe_display import SafeText
+from pybox_kernel.runner import Program, RunResult, Stop, Watcher, not_run, run_program
 from pybox_kernel.seal import LABEL
 from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness, witness_config
 
@@ -87,11 +87,10 @@ class Session:
         try:
             engine = self.engine()
             recorded = image_store.require(engine, self._store, policy.image)
-            image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
             notices = self._sweep_once(engine)
         except PyBoxError as error:
-            receipt = problem_receipt(policy, program, deadline, error)
-            return RunResult(receipt, SafeText(""), SafeText(""), None)
+            return not_run(Program(program, policy, deadline, None), error)
+        image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
         result = run_program(
             Program(program, policy, deadline, image),
             engine,
@@ -101,7 +100,7 @@ class Session:
             watcher,
             stop,
         )
-        return RunResult(result.receipt, result.stdout, result.stderr, result.error, notices)
+        return replace(result, notices=notices)
 
     def engine(self) -> Engine:
         """The engine, without talking to it. Raises EngineRefused for an address on a network."""

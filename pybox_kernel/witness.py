@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from pybox_kernel import seccomp
-from pybox_kernel.engine import Connection, Engine
+from pybox_kernel.engine import Connection
 from pybox_kernel.errors import BoxError, PyBoxError
 from pybox_kernel.inside import witness as reading
 from pybox_kernel.policy import MIB

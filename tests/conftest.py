@@ -98,7 +98,11 @@ class Outside:
         began = time.monotonic()
         while time.monotonic() - began < seconds:
             wanted = [f"org.pybox.{key}={value}" for key, value in labels.items()]
-            filters = {"name": "^/pybox-[0-9a-f]{32}$", "label": [*wanted, "org.pybox.expires"], "status": "running"}
+            filters = {
+                "name": "^/pybox-[0-9a-f]{32}$",
+                "label": [*wanted, "org.pybox.expires"],
+                "status": "running",
+            }
             found = self.api.containers(filters=filters)
             if found:
                 return str(found[0]["Id"])

@@ -8,6 +8,8 @@ Events: one type byte, a four-byte big-endian length, the payload.
     r ready    c reached the last statement    x an exception (JSON)    d a display (JSON)
 """
 
+from __future__ import annotations
+
 import ast
 import builtins
 import json
@@ -18,6 +20,11 @@ import sys
 import threading
 import traceback
 import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 EVENTS = 3
 SOURCE = 4
@@ -31,27 +38,27 @@ NICER = 10
 OOM_SCORE_ADJ = "1000"
 
 
-def say(kind, value=None):
+def say(kind: bytes, value: object = None) -> None:
     payload = b"" if value is None else json.dumps(value).encode()
     data = HEADER.pack(kind, len(payload)) + payload
     while data:
         data = data[os.write(EVENTS, data) :]
 
 
-def cut(text, most=TEXT):
+def cut(text: str, most: int = TEXT) -> str:
     if len(text) <= most:
         return text
     return text[: most // 2] + "\n… %d characters left out …\n" % (len(text) - most) + text[-most // 2 :]
 
 
-def text_of(value, convert=str):
+def text_of(value: object, convert: Callable[[Any], str] = str) -> str:
     try:
         return cut(convert(value))
     except BaseException:
         return "<%s %s() failed>" % (type(value).__name__, convert.__name__)
 
 
-def without_runner(error, seen=None):
+def without_runner(error: BaseException | None, seen: set[int] | None = None) -> None:
     """Cuts this file's own frames off the top of an exception's traceback, and of those behind it."""
     seen = set() if seen is None else seen
     while error is not None and id(error) not in seen:
@@ -66,7 +73,7 @@ def without_runner(error, seen=None):
         error = error.__context__
 
 
-def report(error):
+def report(error: BaseException) -> None:
     """Tells of an exception as the program's error; on stderr where the events pipe does not take it."""
     try:
         without_runner(error)
@@ -84,10 +91,10 @@ def report(error):
         sys.stderr.write(told["traceback"])
 
 
-def display(*objects):
+def display(*objects: object) -> None:
     """Shows objects from the cell. Plain text leaves the box; the receipt lists what else was offered."""
     for item in objects:
-        bundle = {"text/plain": text_of(item, repr)}
+        bundle: dict[str, str | int] = {"text/plain": text_of(item, repr)}
         for method, mime in REPRESENTATIONS:
             try:
                 found = getattr(item, method)()
@@ -113,8 +120,8 @@ REPRESENTATIONS = (
 )
 
 
-def read_source():
-    parts = []
+def read_source() -> str:
+    parts: list[bytes] = []
     while True:
         part = os.read(SOURCE, 65536)
         if not part:
@@ -123,7 +130,7 @@ def read_source():
         parts.append(part)
 
 
-def exit_status(error, tree):
+def exit_status(error: SystemExit, tree: ast.Module) -> tuple[int, bool]:
     """The exit status that ``sys.exit`` asked for, and whether the cell's last statement itself asked for it."""
     code = error.code
     if code is None:
@@ -140,7 +147,7 @@ def exit_status(error, tree):
     return status, at_end
 
 
-def run_cell(source):
+def run_cell(source: str) -> tuple[int, bool]:
     """Runs the cell; its exit status."""
     try:
         with open(CELL, "w", encoding="utf-8", newline="") as file:
@@ -149,7 +156,7 @@ def run_cell(source):
         pass
     main = types.ModuleType("__main__")
     main.__file__ = CELL
-    main.__builtins__ = builtins
+    main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
     linecache.cache[CELL] = (len(source), None, source.splitlines(keepends=True), CELL)
     try:
@@ -167,12 +174,12 @@ def run_cell(source):
     return status, completed
 
 
-def finish(status, completed, own_pid):
-    """What a Python program's end does, without tearing down modules: threads joined, exit functions run, streams flushed."""
+def finish(status: int, completed: bool, own_pid: int) -> None:
+    """What the end of a Python program does, without tearing down modules: threads joined, exit functions run."""
     import atexit
 
     try:
-        threading._shutdown()
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
     except BaseException as error:
         report(error)
@@ -190,16 +197,16 @@ def finish(status, completed, own_pid):
     os._exit(status)
 
 
-def main():
+def main() -> None:
     own_pid = os.getpid()
     os.nice(NICER)
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write(OOM_SCORE_ADJ)
     os.set_inheritable(EVENTS, False)
     os.set_inheritable(SOURCE, False)
-    sys.stdout.reconfigure(line_buffering=True, write_through=True, errors="strict")
-    sys.stderr.reconfigure(line_buffering=True, write_through=True)
-    builtins.display = display
+    sys.stdout.reconfigure(line_buffering=True, write_through=True, errors="strict")  # type: ignore[union-attr]
+    sys.stderr.reconfigure(line_buffering=True, write_through=True)  # type: ignore[union-attr]
+    builtins.display = display  # type: ignore[attr-defined]
     os.chdir("/box")
     sys.path.insert(0, "")
     sys.argv = [""]

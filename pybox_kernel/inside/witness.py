@@ -5,9 +5,18 @@ container's program otherwise (``main``): host pid and cgroup namespaces, no cap
 network. There it answers one line of JSON for each line of JSON, and ends at the end of stdin.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    Folders = Mapping[str, str]
 
 PROC_FILES = (
     "status", "limits", "mountinfo", "cgroup",
@@ -30,7 +39,7 @@ METER_FILES = {
 LARGEST = 65536
 
 
-def read(path):
+def read(path: str) -> str | None:
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read(LARGEST).decode("utf-8", "replace")
@@ -38,13 +47,13 @@ def read(path):
         return None
 
 
-def start_time(proc, pid):
+def start_time(proc: str, pid: int) -> str | None:
     """Field 22 of /proc/PID/stat; the command in field 2 may hold anything, so count from its closing bracket."""
     text = read(f"{proc}/{pid}/stat")
     return None if text is None else text.rpartition(")")[2].split()[19]
 
 
-def cgroup_folders(text, container_id):
+def cgroup_folders(text: str | None, container_id: str) -> dict[str, str]:
     """Controller ("" for v2) to the box's folder under the cgroup mount; only paths that hold the container's id."""
     folders = {}
     for line in (text or "").splitlines():
@@ -57,11 +66,11 @@ def cgroup_folders(text, container_id):
     return folders
 
 
-def version_of(folders):
+def version_of(folders: Folders) -> int:
     return 1 if "memory" in folders else 2
 
 
-def cgroup_texts(names, folders, cgroups):
+def cgroup_texts(names: Iterable[str], folders: Folders, cgroups: str) -> dict[str, str | None]:
     texts = {}
     for name in names:
         controller, slash, file = name.rpartition("/")
@@ -70,7 +79,7 @@ def cgroup_texts(names, folders, cgroups):
     return texts
 
 
-def look(pid, container_id, proc="/proc", cgroups="/sys/fs/cgroup"):
+def look(pid: int, container_id: str, proc: str = "/proc", cgroups: str = "/sys/fs/cgroup") -> dict[str, Any] | None:
     """All the files about the process ``pid``, which must be in the cgroup of ``container_id``, and its folders.
 
     Returns None where there is no such process, or it is another one than it was when the reading began.
@@ -87,22 +96,23 @@ def look(pid, container_id, proc="/proc", cgroups="/sys/fs/cgroup"):
     return {"texts": texts, "folders": folders, "boot_id": read(f"{proc}/sys/kernel/random/boot_id")}
 
 
-def meters(folders, cgroups="/sys/fs/cgroup"):
+def meters(folders: Folders, cgroups: str = "/sys/fs/cgroup") -> dict[str, str | None]:
     """The meters of the cgroup in ``folders``, as texts."""
     return cgroup_texts(METER_FILES[version_of(folders)], folders, cgroups)
 
 
-def standing(folders, cgroups="/sys/fs/cgroup"):
+def standing(folders: Folders, cgroups: str = "/sys/fs/cgroup") -> list[str]:
     """Which of the cgroup folders still exist."""
     version = version_of(folders)
     checked = folders.items() if version == 1 else [("", folders.get("", ""))]
     return sorted(c for c, path in checked if path and os.path.isdir(f"{cgroups}/{c}{path}"))
 
 
-def main():
+def main() -> None:
     cgroups = sys.argv[1]
     for line in sys.stdin:
         request = json.loads(line)
+        answer: object
         if request["do"] == "look":
             answer = look(int(request["pid"]), request["id"], "/proc", cgroups)
         elif request["do"] == "meters":

@@ -11,6 +11,7 @@ from typing import Any
 import docker
 import pytest
 
+from pybox_kernel.image_store import RecordedImage
 from pybox_kernel.seccomp import PROBES, PROFILE_JSON, profile
 
 pytestmark = pytest.mark.engine
@@ -425,10 +426,10 @@ class Boxes:
 
 
 @pytest.fixture(scope="module")
-def boxes(box_image: str) -> Iterator[Boxes]:
+def boxes(box_image: RecordedImage) -> Iterator[Boxes]:
     client = docker.APIClient(base_url="unix:///var/run/docker.sock", timeout=110)
     try:
-        yield Boxes(client, box_image)
+        yield Boxes(client, box_image.id)
     finally:
         client.close()
 

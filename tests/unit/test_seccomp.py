@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pybox_kernel import seccomp
-from pybox_kernel.inside import warden
+from pybox_kernel.inside import examine
 
 TABLE = [line.split("\t") for line in (Path(__file__).parent / "syscalls.tsv").read_text().splitlines()[3:]]
 NUMBERS = {
@@ -164,7 +164,7 @@ def test_no_probe_is_newer_than_clone3() -> None:
 
 
 def test_the_warden_tries_the_same_ten() -> None:
-    assert warden.PROBES == seccomp.PROBES
+    assert examine.PROBES == seccomp.PROBES
 
 
 def test_the_text_given_to_engines_is_the_profile_and_the_hash_is_of_that_text() -> None:

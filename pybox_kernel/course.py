@@ -1,0 +1,85 @@
+"""The course of one run: what was asked, and what is known of it so far. The receipt is made of it at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple
+
+from pybox_kernel.box import Box
+from pybox_kernel.counters import Meters
+from pybox_kernel.errors import PyBoxError
+from pybox_kernel.frames import Ended
+from pybox_kernel.journal import new_token
+from pybox_kernel.policy import Policy
+from pybox_kernel.receipt import Image, Problem, Step
+from pybox_kernel.transcript import Transcript
+
+__all__ = ["Course", "Program", "Timeline"]
+
+WARDEN_FAILED: Final = 71
+"""The exit status of a warden that failed (``inside/warden.py``)."""
+
+
+class Program(NamedTuple):
+    """A program that has passed ``policy.checked_source``, its policy, its deadline in seconds, its image."""
+
+    source: bytes
+    policy: Policy
+    deadline_seconds: float
+    image: Image | None
+    """Null where none was set up: then no box can be asked for."""
+
+
+class Timeline:
+    """What happened when, on one monotonic clock that starts with this value."""
+
+    def __init__(self) -> None:
+        self._zero = time.monotonic()
+        self.steps: list[Step] = []
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.add(name, began, time.monotonic())
+
+    def add(self, name: str, began: float, ended: float) -> None:
+        offset, duration = (began - self._zero) * 1000, (ended - began) * 1000
+        self.steps.append(Step(name=name, offset_ms=round(offset, 3), duration_ms=round(duration, 3)))
+
+
+@dataclass
+class Course:
+    """What is known of one run so far."""
+
+    transcript: Transcript
+    run: str = field(default_factory=new_token)
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    timeline: Timeline = field(default_factory=Timeline)
+    box: Box | None = None
+    program_sent: bool = False
+    ended: Ended | None = None
+    backstop: Literal["deadline", "stopped"] | None = None
+    """Why the supervisor ended the box from outside, if it did."""
+    warden_said: str = ""
+    """What the warden wrote as it failed."""
+    before: Meters | None = None
+    """The meters at the hand-over."""
+    after: Meters | None = None
+    """The last reading since."""
+    after_is_final: bool = False
+    problem: Problem | None = None
+
+    @property
+    def warden_failed(self) -> bool:
+        return bool(self.warden_said) or (self.box is not None and self.box.exit_status == WARDEN_FAILED)
+
+    def set_problem(self, error: PyBoxError) -> None:
+        if self.problem is None:
+            self.problem = Problem(code=error.code, message=error.message, advice=error.advice)

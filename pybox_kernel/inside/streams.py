@@ -1,0 +1,111 @@
+"""The program's output and events, bounded: what is kept of them, and what is counted and dropped."""
+
+from __future__ import annotations
+
+import struct
+
+HEADER = struct.Struct(">cI")
+LARGEST_EVENT = 60000
+EVENT_BYTES = 262144
+
+
+class Kept:
+    """The first and the last part of one stream; the middle is counted and dropped, on character boundaries."""
+
+    def __init__(self, descriptor: int, kept: int) -> None:
+        self.descriptor = descriptor
+        self.head_room = kept // 2
+        self.tail_room = kept - self.head_room
+        self.tail = bytearray()
+        self.total = 0
+        self.sent = 0
+        self.head_full = False
+
+    def take(self, data: bytes) -> bytes:
+        """The part of ``data`` that belongs to the head and can be sent on now."""
+        self.total += len(data)
+        head = b""
+        if not self.head_full:
+            head = data[: self.head_room - self.sent]
+            if len(head) < len(data):
+                self.head_full = True
+                head = head[: len(head) - partial_character(head)]
+            self.sent += len(head)
+            data = data[len(head) :]
+        self.tail += data
+        if len(self.tail) > self.tail_room:
+            del self.tail[: len(self.tail) - self.tail_room]
+        return head
+
+    def rest(self) -> bytes:
+        """The last part; where something before it was dropped it begins with a whole character."""
+        start = 0
+        if self.total > self.sent + len(self.tail):
+            while start < min(3, len(self.tail)) and self.tail[start] & 0xC0 == 0x80:
+                start += 1
+        return bytes(self.tail[start:])
+
+
+def partial_character(data: bytes) -> int:
+    """How many bytes at the end of ``data`` begin a UTF-8 character without finishing it: 0 to 3."""
+    for back in range(1, min(3, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        needs = 2 if byte & 0xE0 == 0xC0 else 3 if byte & 0xF0 == 0xE0 else 4 if byte & 0xF8 == 0xF0 else 1
+        return back if needs > back else 0
+    return 0
+
+
+class Events:
+    """The program's third pipe: frames like the warden's own. Its word only; what breaks the form is dropped."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.buffer = bytearray()
+        self.skip = 0
+        self.garbled = False
+        self.total = 0
+        self.dropped = 0
+        self.dropped_bytes = 0
+        self.completed = False
+
+    def take(self, data: bytes) -> list[bytes]:
+        """Whole events within bounds, ready to send on."""
+        if self.garbled:
+            return []
+        self.buffer += data
+        ready: list[bytes] = []
+        while True:
+            if self.skip:
+                gone = min(self.skip, len(self.buffer))
+                del self.buffer[:gone]
+                self.skip -= gone
+                if self.skip:
+                    return ready
+            if len(self.buffer) < HEADER.size:
+                return ready
+            kind, length = HEADER.unpack_from(self.buffer)
+            if kind not in (b"r", b"c", b"d", b"x"):
+                self.garbled = True
+                self.buffer.clear()
+                return ready
+            over = length > LARGEST_EVENT or (kind == b"d" and self.total + length > EVENT_BYTES)
+            if over:
+                del self.buffer[: HEADER.size]
+                self.skip = length
+                self.dropped += 1
+                self.dropped_bytes += length
+                continue
+            if len(self.buffer) < HEADER.size + length:
+                return ready
+            payload = bytes(self.buffer[HEADER.size : HEADER.size + length])
+            del self.buffer[: HEADER.size + length]
+            if kind == b"c":
+                self.completed = True
+            else:
+                self.total += length
+                if kind == b"x" and self.total > EVENT_BYTES + 2 * LARGEST_EVENT:
+                    self.dropped += 1
+                    continue
+                ready.append(kind + payload)

@@ -1,0 +1,239 @@
+"""A run's course into its receipt: each fact under the kind it is of, each null with its reason."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+from collections.abc import Iterator, Mapping
+
+from pybox_kernel import seccomp
+from pybox_kernel.box import Box
+from pybox_kernel.counters import Unread
+from pybox_kernel.course import Course, Program
+from pybox_kernel.frames import Ended
+from pybox_kernel.receipt import (
+    Asked,
+    Boundary,
+    Checked,
+    End,
+    How,
+    KernelChecked,
+    Meters,
+    NotAsRequired,
+    Observed,
+    Options,
+    Receipt,
+    Run,
+    Said,
+    Seal,
+    Stream,
+    Unknown,
+)
+from pybox_kernel.receipt import Box as BoxFacts
+from pybox_kernel.safe_display import safe_name
+from pybox_kernel.seal import Look
+from pybox_kernel.transcript import StreamName
+from pybox_kernel.witness import own_boot_id
+
+__all__ = ["write_receipt"]
+
+
+def write_receipt(program: Program, course: Course) -> Receipt:
+    """The receipt of a run that is over, its box removed or given up."""
+    box, transcript = course.box, course.transcript
+    streams = transcript.finish(course.ended)
+    unknown: list[Unknown] = []
+    end = end_of(program, course, unknown)
+    return Receipt(
+        run=Run(
+            id=course.run,
+            source_sha256=hashlib.sha256(program.source).hexdigest(),
+            source_bytes=len(program.source),
+            image=program.image,
+            started_at=course.started_at,
+        ),
+        asked=Asked(
+            policy=program.policy,
+            options=Options(deadline_seconds=program.deadline_seconds),
+            seccomp_sha256=seccomp.PROFILE_SHA256,
+            uid=box.identity.uid if box is not None else None,
+        ),
+        observed=Observed(
+            seal=seal_of(box),
+            end=end,
+            meters=meters_of(course, unknown),
+            boundary=boundary_of(box, unknown),
+            steps=tuple(course.timeline.steps),
+            box=box_of(box, unknown),
+        ),
+        said=Said(
+            completed=course.ended is not None and course.ended.completed,
+            stdout=streams["stdout"],
+            stderr=streams["stderr"],
+            displays=transcript.displays,
+            withheld=tuple(transcript.withheld),
+            error=transcript.error.name if transcript.error else None,
+            files=(),
+        ),
+        unknown=(*unknown, *order_of(streams)),
+        problem=course.problem,
+    )
+
+
+def order_of(streams: Mapping[StreamName, Stream]) -> Iterator[Unknown]:
+    if streams["stdout"].bytes and streams["stderr"].bytes:
+        yield Unknown(what="output_order", why="normal and error output come by two ways, so their order is not known")
+
+
+# How it ended
+
+
+def end_of(program: Program, course: Course, unknown: list[Unknown]) -> End:
+    """Names a cause only where something establishes it: the warden's account, the supervisor's own act, a counter."""
+    status = course.box.exit_status if course.box is not None else None
+    how = how_it_ended(course)
+    evidence = tuple(evidence_of(program, course, how, status))
+    if how == "not_started":
+        return End(how=how, exit_code=None, signal=None, evidence=evidence)
+    if how not in ("exited", "signal") or course.ended is None:
+        code = status if how == "box_lost" else None
+        return End(how=how, exit_code=code, signal=None, evidence=evidence)
+    code, killer = exit_of(course.ended)
+    if status is not None and status != code:
+        why = f"the box's own part says {code}, the engine says {status}"
+        unknown.append(Unknown(what="exit_code", why=why))
+        code = None
+    return End(how=how, exit_code=code, signal=killer, evidence=evidence)
+
+
+def how_it_ended(course: Course) -> How:
+    ended = course.ended
+    if not course.program_sent:
+        return "not_started"
+    if ended is None and course.backstop is not None:
+        return course.backstop
+    if ended is None:
+        return "warden_failed" if course.warden_failed else "box_lost"
+    if ended.how == "exited":
+        return "exited" if ended.signal is None else "signal"
+    return ended.how
+
+
+def evidence_of(program: Program, course: Course, how: How, status: int | None) -> Iterator[str]:
+    if how in ("exited", "signal"):
+        yield "the box's own part saw the program end by itself"
+        if status is None:
+            yield "the engine's own record of the exit status was not obtained"
+    elif course.backstop is not None:
+        yield f"the supervisor ended it from outside ({course.backstop})"
+    elif how == "deadline":
+        yield f"the box's own timer ended it at {program.deadline_seconds:g} s"
+    elif how == "stopped":
+        yield "the box's own part ended it when asked to stop"
+    if status is not None:
+        yield f"the engine recorded exit status {status}"
+    if course.before is not None and course.after is not None:
+        kills = difference(course.before.oom_kills, course.after.oom_kills)
+        if isinstance(kills, int) and kills > 0:
+            yield f"the Linux kernel counted {kills} killed for memory"
+    if course.warden_said:
+        yield f"the box's own part said: {course.warden_said}"
+
+
+def exit_of(ended: Ended) -> tuple[int | None, str | None]:
+    """The exit status as the engine should have it, and the signal's name."""
+    if ended.signal is None:
+        return ended.code, None
+    try:
+        name = signal.Signals(ended.signal).name
+    except ValueError:
+        name = f"signal {ended.signal}"
+    return 128 + ended.signal, name
+
+
+# What was counted
+
+
+def difference(before: int | Unread, after: int | Unread) -> int | Unread:
+    if isinstance(after, Unread):
+        return after
+    if isinstance(before, Unread):
+        return before
+    return after - before if after >= before else Unread("the counter ran backwards")
+
+
+def meters_of(course: Course, unknown: list[Unknown]) -> Meters:
+    """What the kernel counted during the run. Each null is listed as unknown, if the program started at all."""
+    values = {
+        **counted(course),
+        "ran_seconds": Unread("the box ended without saying how long the program ran"),
+    }
+    if course.ended is not None:
+        values["ran_seconds"] = round(course.ended.ran_ms / 1000, 6)
+    if course.program_sent:
+        unknown += [Unknown(what=name, why=value.why) for name, value in values.items() if isinstance(value, Unread)]
+    numbers = {name: None if isinstance(value, Unread) else value for name, value in values.items()}
+    return Meters.model_validate({"final": course.after_is_final, **numbers})
+
+
+def counted(course: Course) -> dict[str, int | float | Unread]:
+    before, after = course.before, course.after
+    if before is None or after is None:
+        why = Unread("the box's counters could not be read at the end of the run")
+        names = set(Meters.model_fields) - {"final", "ran_seconds"}
+        return dict.fromkeys(sorted(names), why)
+    cpu = difference(before.cpu_microseconds, after.cpu_microseconds)
+    return {
+        "memory_peak_bytes": after.memory_peak_bytes,
+        "oom_kills": difference(before.oom_kills, after.oom_kills),
+        "tasks_peak": after.tasks_peak,
+        "task_limit_hits": difference(before.task_limit_hits, after.task_limit_hits),
+        "cpu_seconds": cpu if isinstance(cpu, Unread) else cpu / 1e6,
+        "cpu_throttled_periods": difference(before.cpu_throttled_periods, after.cpu_throttled_periods),
+    }
+
+
+# The seal, the boundary, the box
+
+
+def seal_of(box: Box | None) -> Seal:
+    looks = (box.engine_look, box.kernel_look, box.inside_look) if box is not None else (Look(0, ()),) * 3
+    engine, kernel, inside = looks
+    return Seal(
+        before_start=all(look.checked and not look.differences for look in looks),
+        engine=Checked(checked=engine.checked, differences=differences(engine)),
+        kernel=KernelChecked(
+            checked=kernel.checked,
+            differences=differences(kernel),
+            source=box.sight.source if box is not None and box.sight is not None else None,
+        ),
+        inside=Checked(checked=inside.checked, differences=differences(inside)),
+    )
+
+
+def differences(look: Look) -> tuple[NotAsRequired, ...]:
+    return tuple(
+        NotAsRequired(setting=safe_name(d.setting), wanted=safe_name(d.wanted), found=safe_name(d.found))
+        for d in look.differences
+    )
+
+
+def boundary_of(box: Box | None, unknown: list[Unknown]) -> Boundary:
+    """Whether the box runs on this computer's own kernel: by the boot id (random(4)), which no two boots share."""
+    sight = box.sight if box is not None else None
+    if sight is None or sight.boot_id is None:
+        if box is not None and box.sight is not None:
+            unknown.append(Unknown(what="boundary", why="the boot id of the engine's kernel could not be read"))
+        return Boundary(kind=None, evidence="not looked at" if sight is None else "no boot id")
+    own = own_boot_id()
+    if own == sight.boot_id:
+        return Boundary(kind="this_kernel", evidence="the box's kernel has the same boot id as this computer's")
+    return Boundary(kind="other_kernel", evidence="the box's kernel has another boot id than this computer's")
+
+
+def box_of(box: Box | None, unknown: list[Unknown]) -> BoxFacts:
+    if box is None:
+        return BoxFacts(id=None, removed=None)
+    if box.why_not_confirmed and box.removed is not True:
+        unknown.append(Unknown(what="removed" if box.removed is None else "cleaning up", why=box.why_not_confirmed))
+    return BoxFacts(id=box.id, removed=box.removed)

@@ -1,0 +1,61 @@
+"""The seal by what the warden finds inside the box, before the program's first byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pybox_kernel import seccomp
+from pybox_kernel.policy import Policy
+from pybox_kernel.seal import Comparison, Look
+
+__all__ = ["inside_look"]
+
+EROFS: Final = 30
+EACCES: Final = 13
+DEVICES: Final = frozenset(
+    {"console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
+     "tty", "urandom", "zero"}
+)  # fmt: skip
+
+
+def inside_look(policy: Policy, report: Mapping[str, Any]) -> Look:
+    """Compares what the warden found in the box, before the program's first byte, with the policy."""
+    compare = Comparison()
+    calls: Mapping[str, Any] = report.get("calls") or {}
+    for probe in seccomp.PROBES:
+        name, wanted = probe[0], probe[3]
+        compare.require(f"forbidden call {name}", f"refused ({wanted})", calls.get(name), met=calls.get(name) == wanted)
+    write: Mapping[str, Any] = report.get("write") or {}
+    for place in ("/", "/etc", "/usr/local/lib/pybox"):
+        compare.require(f"writing to {place}", "read-only", write.get(place), met=write.get(place) == EROFS)
+    compare.require("writing to /dev", "refused", write.get("/dev"), met=write.get("/dev") == EACCES)
+    room: Mapping[str, Any] = report.get("room") or {}
+    for place, size in (
+        ("/box", policy.work_bytes),
+        ("/tmp", policy.temporary_bytes),  # noqa: S108
+        ("/dev/shm", policy.shared_memory_bytes),  # noqa: S108
+    ):
+        compare.require(f"room in {place}", {"bytes": size, "inodes": policy.inodes}, room.get(place))
+    interfaces: Mapping[str, Any] = report.get("interfaces") or {}
+    up = sorted(name for name, flags in interfaces.items() if name != "lo" and not is_down(flags))
+    compare.require("network connections up", [], up, met="lo" in interfaces and not up)
+    compare.require("open files at start", [0, 1, 2, 3], report.get("descriptors"))
+    devices = report.get("devices")
+    compare.require("devices", "only the plain ones", unknown_devices(devices), met=unknown_devices(devices) == [])
+    compare.require("timer out of the program's reach", 0, report.get("dumpable"))
+    return compare.look()
+
+
+def is_down(flags: object) -> bool:
+    """``/sys/class/net/NAME/flags`` is hexadecimal; bit 0 is IFF_UP (netdevice(7))."""
+    try:
+        return int(str(flags), 16) & 1 == 0
+    except ValueError:
+        return False
+
+
+def unknown_devices(devices: object) -> list[str] | None:
+    if not isinstance(devices, Iterable):
+        return None
+    return sorted(str(name) for name in devices if name not in DEVICES)

@@ -1,0 +1,106 @@
+"""What a program printed, displayed and reported: bounded by the warden, made safe piece by piece, shown at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from pybox_kernel.frames import DisplayEvent, Ended, ErrorEvent, read_event
+from pybox_kernel.receipt import Stream, Withheld
+from pybox_kernel.safe_display import SafeText, StreamCleaner, safe_name, safe_text
+
+__all__ = ["ProgramError", "StreamName", "Transcript", "Watcher"]
+
+StreamName = Literal["stdout", "stderr"]
+MOST_WITHHELD: Final = 100
+
+
+class Watcher(Protocol):
+    """Is told of a run while it goes on, from the thread that runs it, in order. What it raises ends the run."""
+
+    def started(self, deadline_seconds: float) -> None:
+        """The program's clock has started."""
+        ...
+
+    def output(self, stream: StreamName, text: SafeText) -> None: ...
+
+    def display(self, text: SafeText) -> None:
+        """The plain text of something the program asked to show."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProgramError:
+    """The exception that the program reported: its word, made safe to show."""
+
+    name: SafeText
+    value: SafeText
+    traceback: SafeText
+
+
+class Transcript:
+    """What a program printed and displayed, bounded by the warden, made safe piece by piece."""
+
+    def __init__(self, watcher: Watcher | None) -> None:
+        self._watcher = watcher
+        self._cleaners: dict[StreamName, StreamCleaner] = {
+            "stdout": StreamCleaner(),
+            "stderr": StreamCleaner(),
+        }
+        self._parts: dict[StreamName, list[SafeText]] = {"stdout": [], "stderr": []}
+        self._bytes: dict[StreamName, int] = {"stdout": 0, "stderr": 0}
+        self._tails: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+        self.error: ProgramError | None = None
+        self.displays = 0
+        self.withheld: list[Withheld] = []
+
+    def head(self, stream: StreamName, data: bytes) -> None:
+        self._bytes[stream] += len(data)
+        self._show(stream, self._cleaners[stream].feed(data))
+
+    def tail(self, stream: StreamName, data: bytes) -> None:
+        self._tails[stream] += data
+
+    def event(self, payload: bytes) -> None:
+        event = read_event(payload)
+        if isinstance(event, ErrorEvent):
+            self.error = ProgramError(safe_name(event.name), safe_text(event.value), safe_text(event.traceback))
+        elif isinstance(event, DisplayEvent):
+            self.displays += 1
+            for mime, size in event.others:
+                self.withhold(safe_name(mime), size)
+            if self._watcher is not None:
+                self._watcher.display(safe_text(event.text))
+
+    def withhold(self, what: str, size: int) -> None:
+        if len(self.withheld) < MOST_WITHHELD:
+            self.withheld.append(Withheld(what=what, bytes=size))
+
+    def finish(self, ended: Ended | None) -> dict[StreamName, Stream]:
+        """Ends both streams: what was dropped between their two parts is said in a line of its own."""
+        streams: dict[StreamName, Stream] = {}
+        for stream in self._cleaners:
+            cleaner = self._cleaners[stream]
+            tail = bytes(self._tails[stream])
+            held = self._bytes[stream] + len(tail)
+            seen = held if ended is None else getattr(ended.streams, stream).bytes
+            if seen > held:
+                self._show(stream, cleaner.close())
+                bad = cleaner.bad_bytes
+                self._show(stream, SafeText(f"\n… {seen - held:,} bytes not kept …\n"))
+                cleaner = StreamCleaner()
+            else:
+                bad = 0
+            self._show(stream, cleaner.feed(tail))
+            self._show(stream, cleaner.close())
+            streams[stream] = Stream(bytes=max(seen, held), kept=held, bad_bytes=bad + cleaner.bad_bytes)
+        return streams
+
+    def text(self, stream: StreamName) -> SafeText:
+        return SafeText("".join(self._parts[stream]))
+
+    def _show(self, stream: StreamName, text: SafeText) -> None:
+        if text:
+            self._parts[stream].append(text)
+            if self._watcher is not None:
+                self._watcher.output(stream, text)
