@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, BinaryIO
 
 from pybox_kernel import __version__, session
-from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError
+from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
 from pybox_kernel.install import KERNEL_NAME, install
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
             print(notice, file=sys.stderr)
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         print(render_short(receipt, colour=colour), file=sys.stderr)
-    return exit_status(receipt, stop.is_set())
+    return exit_status(receipt)
 
 
 def stopper(stop: session.Stop) -> Any:
@@ -160,9 +160,9 @@ def read_bounded(file: BinaryIO, name: str) -> bytes:
     return data
 
 
-def exit_status(receipt: Receipt, stopped: bool) -> int:
+def exit_status(receipt: Receipt) -> int:
     how = receipt.observed.end.how
-    if how == "stopped" or (how == "not_started" and stopped):
+    if how == "stopped" or (receipt.problem is not None and receipt.problem.code == Stopped.code):
         return ExitStatus.INTERRUPTED
     if receipt.problem is not None or how in ("not_started", "box_lost", "warden_failed"):
         return ExitStatus.PYBOX_FAILED

@@ -15,7 +15,7 @@ from pybox_kernel import counters
 from pybox_kernel.box import Box
 from pybox_kernel.counters import Meters, Unread
 from pybox_kernel.course import Course, Program
-from pybox_kernel.errors import BoxError, EngineError
+from pybox_kernel.errors import BoxError, EngineError, Stopped
 from pybox_kernel.frames import ACKNOWLEDGE_EVERY, Frame, FrameReader, encode, read_ended, read_ready
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.transcript import Watcher
@@ -112,7 +112,7 @@ class Conversation:
         report = None
         while report is None:
             if self._stop.is_set():
-                raise BoxError("Stopped before the program started.", "Run the cell again.")
+                raise Stopped("Stopped before the program started.", "Run the cell again.")
             for frame in self._frames(began + READY_SECONDS):
                 if frame.kind == b"R":
                     report = read_ready(frame.payload)
@@ -136,7 +136,7 @@ class Conversation:
 
     def _run(self) -> None:
         if self._stop.is_set():
-            raise BoxError("Stopped before the program started.", "Run the cell again.")
+            raise Stopped("Stopped before the program started.", "Run the cell again.")
         deadline = self._program.deadline_seconds
         self._send(b"G", b"%.6f" % deadline)
         self._send(b"C", self._program.source)

@@ -13,7 +13,8 @@
     │   │   └── EngineNotFound     the object asked for does not exist
     │   └── EngineLacks            it cannot enforce a limit that the seal needs
     ├── SealError                  a box differs from the policy: the program never started
-    └── BoxError                   a box broke its part of the protocol, or was lost
+    ├── BoxError                   a box broke its part of the protocol, or was lost
+    └── Stopped                    the person stopped the run before the program started (exit status 130)
 
 A program's own failure is not an error of PyBox: it is a receipt.
 """
@@ -40,6 +41,7 @@ __all__ = [
     "SealError",
     "SetupError",
     "SourceError",
+    "Stopped",
 ]
 
 
@@ -139,3 +141,8 @@ class SealError(PyBoxError):
 
 class BoxError(PyBoxError):
     code = "box"
+
+
+class Stopped(PyBoxError):
+    code = "stopped"
+    exit_status = ExitStatus.INTERRUPTED
