@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import sys
 
@@ -35,14 +36,18 @@ OWN_CGROUP_FILES = (
     "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us",
     "memory.max", "memory.swap.max", "pids.max", "cpu.max",
 )  # fmt: skip
+LARGEST = 16384
+"""Of one file, in bytes: several times what a sealed box has, and small enough for all in one frame."""
 
 
 def read_text(path: str) -> str | dict[str, int | None]:
+    """The whole text, or why there is none: a part of it would not show what stands in the rest."""
     try:
         with open(path, "rb") as file:
-            return file.read(32768).decode("utf-8", "replace")
+            data = file.read(LARGEST + 1)
     except OSError as error:
         return {"errno": error.errno}
+    return data.decode("utf-8", "replace") if len(data) <= LARGEST else {"errno": errno.EFBIG}
 
 
 def try_forbidden_calls(libc: ctypes.CDLL) -> dict[str, int]:

@@ -40,11 +40,14 @@ LARGEST = 65536
 
 
 def read(path: str) -> str | None:
+    """The whole text: one read of a kernel file may stop after a page. None too for one that is larger than any
+    sealed box has, since what a part of it does not show may stand in the rest."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(LARGEST).decode("utf-8", "replace")
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
     except OSError:
         return None
+    return data.decode("utf-8", "replace") if len(data) <= LARGEST else None
 
 
 def start_time(proc: str, pid: int) -> str | None:
