@@ -16,8 +16,9 @@ setup: ## sets everything up: Python packages, container engine, box image, kern
 demo: setup ## six cells that try to break out, each with its receipt, in this terminal
 	@$(bin)/python scripts/demo.py $(notebook)
 
-lab: setup ## the same notebook in JupyterLab
-	@$(bin)/python scripts/lab.py $(notebook)
+lab: setup ## the same notebook in JupyterLab; nothing of the user's own Lab settings is changed
+	@JUPYTERLAB_WORKSPACES_DIR=$(CURDIR)/.venv/lab-workspaces \
+		$(bin)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(notebook)
 
 test: ## sets up, then checks the code and runs every test, on the real engine
 	@sh scripts/setup.sh test

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import textwrap
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import nbformat
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WIDTH = 100
+WIDTH = min(shutil.get_terminal_size((100, 24)).columns, 100) - 4
 CELL_SECONDS = 60
 
 
@@ -63,18 +66,26 @@ def prose(source: str, look: Look) -> Iterator[str]:
         yield ""
 
 
+def within(mark: str, text: str) -> Iterator[str]:
+    """The lines of ``text`` behind ``mark``, cut so that none of them can reach the left edge again."""
+    for line in COLOUR_CODES.sub("", text).splitlines():
+        parts = [line[at : at + WIDTH] for at in range(0, len(line), WIDTH)] or [""]
+        yield from (f"  {mark} {part}" for part in parts)
+
+
 def code(source: str, look: Look) -> Iterator[str]:
-    yield from (f"{look.faint}  │ {line}{look.off}" for line in source.splitlines())
+    yield from (f"{look.faint}{line}{look.off}" for line in within("│", source))
     yield ""
 
 
 def results(cell: nbformat.NotebookNode, look: Look) -> Iterator[str]:
-    """What came out of a cell. The kernel has made its text safe to show, except for colours."""
+    """What came out of a cell, behind a mark; then its receipt at the left edge, where no program can write."""
     for output in cell.outputs:
         if output.output_type == "stream":
-            yield from COLOUR_CODES.sub("", output.text).splitlines()
+            yield from within(">", output.text)
         elif output.output_type == "error":
-            yield from (f"{look.red}{COLOUR_CODES.sub('', line)}{look.off}" for line in output.traceback)
+            told = within(">", "\n".join(output.traceback))
+            yield from (f"{look.red}{line}{look.off}" for line in told)
     yield ""
     yield from (f"{look.bold}{line}{look.off}" for line in (receipt_of(cell) or "").splitlines())
     yield ""
@@ -84,18 +95,25 @@ def run(notebook: Path, look: Look) -> list[str]:
     """Runs and prints every cell in turn. Returns what was not as it should be."""
     wrong: list[str] = []
     document = nbformat.read(notebook, as_version=4)
-    client = NotebookClient(document, timeout=CELL_SECONDS, allow_errors=True)
-    with client.setup_kernel():
-        for index, cell in enumerate(document.cells):
-            if cell.cell_type != "code":
-                print(*prose(cell.source, look), sep="\n")
-                continue
-            print(*code(cell.source, look), sep="\n", flush=True)
-            client.execute_cell(cell, index)
-            print(*results(cell, look), sep="\n", flush=True)
-            if problem := what_is_wrong(cell):
-                print(f"{look.red}NOT AS EXPECTED: {problem}{look.off}\n")
-                wrong.append(f"{cell.id}: {problem}")
+    with TemporaryDirectory(prefix="pybox-demo-") as folder:
+        # Files that only this user can open, in place of ports that everyone on this machine can reach.
+        manager = AsyncKernelManager(
+            kernel_name=document.metadata.kernelspec.name,
+            transport="ipc",
+            connection_file=f"{folder}/kernel.json",
+        )
+        client = NotebookClient(document, km=manager, timeout=CELL_SECONDS, allow_errors=True)
+        with client.setup_kernel(cleanup_kc=True):
+            for index, cell in enumerate(document.cells):
+                if cell.cell_type != "code":
+                    print(*prose(cell.source, look), sep="\n")
+                    continue
+                print(*code(cell.source, look), sep="\n", flush=True)
+                client.execute_cell(cell, index)
+                print(*results(cell, look), sep="\n", flush=True)
+                if problem := what_is_wrong(cell):
+                    print(f"{look.red}NOT AS EXPECTED: {problem}{look.off}\n")
+                    wrong.append(f"{cell.id}: {problem}")
     return wrong
 
 

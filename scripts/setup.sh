@@ -96,7 +96,7 @@ if [ $total_mb = 0 ]; then
     echo "Nothing is missing"
 else
     [ -z "$packages" ] || fetch 16 "apt's lists of packages"
-    echo "About $total_mb MB and $((total_mb / 60 + 1)) minutes in all"
+    echo "About $total_mb MB and $((total_mb / 60 + 1)) min in all"
 fi
 
 # Fetch, start and build -----------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def test_the_plan_says_what_is_fetched_how_many_mb_and_how_long(
     assert said.first_words_after < FIRST_WORDS_WITHIN_S
     assert "55 MB  Python packages" in said.text
     assert "MB  the box image" in said.text
-    assert "minutes in all" in said.text
+    assert "min in all" in said.text
 
 
 def test_a_user_outside_the_docker_group_is_told_how_to_join_it(
