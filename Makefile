@@ -18,7 +18,8 @@ demo: setup ## six cells that try to break out, each with its receipt, in this t
 
 lab: setup ## the same notebook in JupyterLab; nothing of the user's own Lab settings is changed
 	@JUPYTERLAB_WORKSPACES_DIR=$(CURDIR)/.venv/lab-workspaces \
-		$(bin)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(notebook)
+		$(bin)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
+		--LabApp.default_url=/lab/tree/$(notdir $(notebook)) $(dir $(notebook))
 
 test: ## sets up, then checks the code and runs every test, on the real engine
 	@sh scripts/setup.sh test
