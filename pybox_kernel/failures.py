@@ -1,0 +1,66 @@
+"""How a cell fails in Jupyter's sense: whatever did not run to its end is an error, so that "run all" stops there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from pybox_kernel.errors import InputError, PyBoxError
+from pybox_kernel.receipt import How
+from pybox_kernel.render.words import words
+from pybox_kernel.runner import RunResult
+from pybox_kernel.safe_display import safe_text
+
+__all__ = ["Failure", "failure", "failure_of_pybox"]
+
+NOT_RUN: Final = "PyBoxNotRun"
+FAILED: Final = "PyBoxFailed"
+LEFT_EARLY: Final = "PyBoxLeftEarly"
+ENDED: Final[Mapping[How, str]] = {
+    "not_started": NOT_RUN,
+    "exited": "PyBoxExitCode",
+    "signal": "PyBoxKilled",
+    "deadline": "PyBoxDeadline",
+    "stopped": "PyBoxStopped",
+    "box_lost": "PyBoxBoxLost",
+    "warden_failed": FAILED,
+}
+"""The names of the errors by which a cell fails other than with an exception of its own."""
+
+
+class Failure(NamedTuple):
+    """The content of an ``error`` message, safe to show."""
+
+    ename: str
+    evalue: str
+    traceback: list[str]
+
+
+def failure(result: RunResult) -> Failure | None:
+    """None if the program ran to its end.
+
+    The program's own exception where that is how it ended; otherwise what was observed, and the exception above it.
+    """
+    receipt, told = result.receipt, result.error
+    if receipt.ok and told is None:
+        return None
+    end, verdict = receipt.observed.end, words(receipt).verdict
+    if told is not None and end.how == "exited":
+        return Failure(told.name, told.value, [told.traceback.rstrip("\n")])
+    name = ENDED[end.how]
+    if end.how == "exited" and end.exit_code == 0:
+        name = FAILED if receipt.said.completed else LEFT_EARLY
+    lines = [told.traceback.rstrip("\n")] if told is not None else []
+    lines.append(f"{name}: {verdict}")
+    if receipt.problem is not None:
+        lines.append(safe_text(f"{receipt.problem.message} {receipt.problem.advice}"))
+    return Failure(name, verdict, lines)
+
+
+def failure_of_pybox(error: Exception) -> Failure:
+    """Where there is no receipt: a program that cannot be run, or PyBox's own failure."""
+    if not isinstance(error, PyBoxError):
+        told = f"PyBox itself failed ({type(error).__name__}). What went wrong is in the Jupyter server's log."
+        return Failure(FAILED, told, [told])
+    name = NOT_RUN if isinstance(error, InputError) else FAILED
+    return Failure(name, safe_text(error.message), [safe_text(f"{error.message}\n{error.advice}")])

@@ -1,0 +1,68 @@
+"""Puts the kernelspec where a Jupyter finds it: the wheel does so for its own environment, this for any other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jupyter_client.kernelspec import KernelSpecManager
+
+from pybox_kernel.errors import OptionError, SetupError
+
+__all__ = ["KERNEL_NAME", "install"]
+
+KERNEL_NAME = "pybox-sealed"
+
+
+def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool = False) -> Path:
+    """Installs the kernelspec and returns its folder. One that is there already is replaced.
+
+    Exactly one place is to be named: the user's own Jupyter folder, ``prefix``, or this environment. The kernel is
+    started with the Python that runs this, whatever environment the Jupyter that starts it belongs to.
+    Raises OptionError for none or several places, SetupError where the place cannot be written.
+    """
+    if [user, prefix is not None, sys_prefix].count(True) != 1:
+        raise OptionError(
+            "The kernel can be installed in one place at a time.",
+            "Name exactly one of --user, --sys-prefix and --prefix DIR.",
+        )
+    place = None if user else str(Path(prefix).expanduser().absolute()) if prefix is not None else sys.prefix
+    with TemporaryDirectory(prefix="pybox-kernelspec-") as folder:
+        spec = Path(folder, KERNEL_NAME)
+        shutil.copytree(_own_kernelspec(), spec)
+        _start_with_this_python(spec / "kernel.json")
+        try:
+            return Path(KernelSpecManager().install_kernel_spec(str(spec), KERNEL_NAME, user=user, prefix=place))
+        except OSError as error:
+            raise SetupError(
+                f"The kernel could not be installed: {error.filename or place}: {error.strerror or error}.",
+                "Name a folder you may write to, or use --user.",
+            ) from error
+
+
+def _own_kernelspec() -> Path:
+    """The folder with the kernelspec: beside the package in a checkout, else where its wheel put it."""
+    checkout = Path(__file__).parent.parent / "kernelspec"
+    if (checkout / "kernel.json").is_file():
+        return checkout
+    try:
+        files = metadata.files("pybox-kernel") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.parts[-2:] == (KERNEL_NAME, "kernel.json"):
+            return Path(str(file.locate())).resolve().parent
+    raise SetupError(
+        "The files of the kernelspec are not where this installation should have them.",
+        "Install PyBox again: pip install --force-reinstall pybox-kernel.",
+    )
+
+
+def _start_with_this_python(kernel_json: Path) -> None:
+    spec = json.loads(kernel_json.read_text(encoding="utf-8"))
+    spec["argv"][0] = sys.executable
+    kernel_json.write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,245 @@
+"""The Jupyter kernel "PyBox (sealed)": each cell is one run in a box of its own, and a receipt stands under it.
+
+A cell's messages come in this order: its output, an ``error`` if it did not run to its end, the receipt. Nothing of a
+cell is run or imported in this process, and nothing is kept from one cell to the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Mapping
+from signal import SIGINT, signal
+from typing import Any, Final
+
+# First of all: ipykernel.ipkernel puts its comms in place of the empty ones, and ipywidgets takes what it finds.
+import ipykernel.ipkernel  # noqa: F401  # isort: skip
+import comm
+import ipywidgets
+from ipykernel._version import kernel_protocol_version
+from ipykernel.kernelbase import Kernel
+from traitlets import Enum, default
+
+from pybox_kernel import __version__
+from pybox_kernel.completeness import completeness
+from pybox_kernel.errors import PyBoxError
+from pybox_kernel.failures import Failure, failure, failure_of_pybox
+from pybox_kernel.outbox import Kind, Outbox
+from pybox_kernel.panels import Panels
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.runner import RunResult, Stop
+from pybox_kernel.safe_display import safe_text
+from pybox_kernel.session import Session
+
+__all__ = ["PyBoxKernel"]
+
+WIDGETS: Final = "jupyter.widget"
+"""The comm target by which a page shows that it has a widget manager; one for its control begins with it."""
+
+WIDGETS_VERSION_PROBE: Final = "e976ee50-99ed-4aba-9b6b-9dcd5634d07d:IPyWidgets:"
+"""VS Code runs code that prints this and the version of ipywidgets, and looks for it in the output."""
+
+NOT_ON_CONTROL: Final = (
+    "execute_request",
+    "complete_request",
+    "inspect_request",
+    "is_complete_request",
+    "debug_request",
+    "create_subshell_request",
+    "delete_subshell_request",
+    "list_subshell_request",
+)
+LAST_CELL_SECONDS: Final = 2.5
+"""How long a shutdown waits for the cell it stopped; Jupyter kills a kernel after 5 s."""
+
+
+class PyBoxKernel(Kernel):
+    implementation = "pybox"
+    implementation_version = __version__
+    banner = (
+        f"PyBox {__version__} (sealed)\nEach cell runs in a new sealed box. Nothing is kept from one cell to the next."
+    )
+    language_info = {  # noqa: RUF012
+        "name": "python",
+        "version": "3",
+        "mimetype": "text/x-python",
+        "file_extension": ".py",
+        "codemirror_mode": {"name": "python", "version": 3},
+        "pygments_lexer": "python3",
+        "nbconvert_exporter": "python",
+    }
+
+    receipt = Enum(
+        ("panel", "static", "none"),
+        help="What stands under a cell: a panel where the page has widgets, else the same without them; always the"
+        " latter; nothing. The default is that of the variable PYBOX_RECEIPT, or a panel.",
+    ).tag(config=True)
+
+    @default("receipt")
+    def _receipt_default(self) -> str:
+        wish = os.environ.get("PYBOX_RECEIPT", "panel")
+        return wish if wish in ("panel", "static", "none") else "panel"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]
+        self._boxes: Session | None = None
+        self._stop: Stop | None = None
+        self._idle = threading.Event()
+        self._idle.set()
+        self._closing = False
+        self._panels = Panels(self._show)
+        self._page_has_widgets = False
+        for name in NOT_ON_CONTROL:
+            del self.control_handlers[name]
+        self.comm_manager = comm.get_comm_manager()
+        self.shell_handlers["comm_open"] = self.comm_open
+        self.shell_handlers["comm_msg"] = self.comm_manager.comm_msg
+        self.shell_handlers["comm_close"] = self.comm_manager.comm_close
+        ipywidgets.register_comm_target()
+
+    @property
+    def kernel_info(self) -> dict[str, object]:
+        # Not the base's, which imports the debugger to see whether there is one.
+        return {
+            "protocol_version": kernel_protocol_version,
+            "implementation": self.implementation,
+            "implementation_version": self.implementation_version,
+            "language_info": self.language_info,
+            "banner": self.banner,
+            "help_links": [],
+            "supported_features": [],
+        }
+
+    # A cell
+
+    async def do_execute(
+        self, code: str, silent: bool, store_history: bool = True, *_: object, **__: object
+    ) -> dict[str, object]:
+        if silent or not store_history:
+            return self._answer_probe(code, silent)
+        if not code.strip():
+            return self._done()
+        self._idle.clear()
+        try:
+            self._stop = stop = Stop()
+            if self._closing:
+                return {"status": "aborted"}
+            outbox = Outbox(self._send_output)
+            run = asyncio.ensure_future(asyncio.to_thread(self._run, code, outbox, stop))
+            await outbox.deliver(run)
+            result = await run
+        except Exception as error:
+            if not isinstance(error, PyBoxError):
+                self.log.exception("A cell could not be run")
+            return self._fail(failure_of_pybox(error))
+        else:
+            return self._conclude(result)
+        finally:
+            self._stop = None
+            self._idle.set()
+
+    def _run(self, code: str, outbox: Outbox, stop: Stop) -> RunResult:
+        if self._boxes is None:
+            self._boxes = Session.open()
+        return self._boxes.run(code, watcher=outbox, stop=stop)
+
+    def _conclude(self, result: RunResult) -> dict[str, object]:
+        told = failure(result)
+        reply = self._fail(told) if told is not None else self._done()
+        for notice in result.notices:
+            self._show({"text/plain": str(safe_text(notice))})
+        self._show_receipt(result.receipt)
+        return reply
+
+    def _fail(self, told: Failure) -> dict[str, object]:
+        content = told._asdict()
+        self._publish("error", content)
+        return {"status": "error", "execution_count": self.execution_count, **content}
+
+    def _done(self) -> dict[str, object]:
+        return {
+            "status": "ok",
+            "execution_count": self.execution_count,
+            "payload": [],
+            "user_expressions": {},
+        }
+
+    def _answer_probe(self, code: str, silent: bool) -> dict[str, object]:
+        """Editors send code of their own, to look about. None of it is run."""
+        if not silent:
+            self.execution_count -= 1
+            if WIDGETS_VERSION_PROBE in code:
+                self._send_output("stdout", f"{WIDGETS_VERSION_PROBE}{ipywidgets.__version__}\n")
+        return self._done()
+
+    # What goes to the page
+
+    def _send_output(self, kind: Kind, text: str) -> None:
+        if kind == "display":
+            self._show({"text/plain": text})
+        else:
+            self._publish("stream", {"name": kind, "text": text})
+
+    def _show(self, data: Mapping[str, object], display_id: str | None = None, message: str = "display_data") -> None:
+        transient = {} if display_id is None else {"display_id": display_id}
+        self._publish(message, {"data": data, "metadata": {}, "transient": transient})
+
+    def _publish(self, message: str, content: Mapping[str, object]) -> None:
+        topic = self._topic(message)  # type: ignore[no-untyped-call]
+        self.send_response(self.iopub_socket, message, content, ident=topic)  # type: ignore[no-untyped-call]
+
+    def _show_receipt(self, receipt: Receipt) -> None:
+        if self.receipt != "none":
+            self._panels.show(receipt, alive=self.receipt == "panel" and self._page_has_widgets)
+
+    def _publish_execute_input(self, code: str, parent: object, execution_count: int) -> None:
+        # The base cannot send lone surrogates. The cell fails of them all the same, with a message.
+        sendable = code.encode("utf-8", "replace").decode("utf-8")
+        super()._publish_execute_input(sendable, parent, execution_count)  # type: ignore[no-untyped-call]
+
+    # Interrupts and the end
+
+    async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        self._stop_cell()
+        if self.session:
+            self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
+
+    def pre_handler_hook(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def interrupted(*_: object) -> None:
+            # Not stopped right here: a second signal may come while this very thread is in Stop.set.
+            loop.call_soon_threadsafe(self._stop_cell)
+
+        self.saved_sigint_handler = signal(SIGINT, interrupted)
+
+    def _stop_cell(self) -> None:
+        stop = self._stop
+        if stop is not None:
+            stop.set()
+
+    async def do_shutdown(self, restart: bool) -> dict[str, object]:
+        self._closing = True
+        self._stop_cell()
+        await asyncio.to_thread(self._close)
+        return {"status": "ok", "restart": restart}
+
+    def _close(self) -> None:
+        self._idle.wait(LAST_CELL_SECONDS)
+        self._panels.close()
+        if self._boxes is not None:
+            self._boxes.close()
+
+    # The page's questions
+
+    async def do_is_complete(self, code: str) -> dict[str, object]:
+        return completeness(code)
+
+    def comm_open(self, stream: Any, ident: Any, message: Any) -> None:
+        self._page_has_widgets |= str(message["content"].get("target_name")).startswith(WIDGETS)
+        self.comm_manager.comm_open(stream, ident, message)
+
+    async def comm_info_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        self._page_has_widgets |= parent["content"].get("target_name") == WIDGETS
+        await super().comm_info_request(stream, ident, parent)  # type: ignore[no-untyped-call]

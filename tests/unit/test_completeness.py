@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import time
+import warnings
+
+import pytest
+
+from pybox_kernel.completeness import DEEPEST, LONGEST, completeness
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("print(1)", {"status": "complete"}),
+        ("", {"status": "complete"}),
+        ("def f():\n    return 1\n\n", {"status": "complete"}),
+        ("for i in x:", {"status": "incomplete", "indent": "    "}),
+        ("f(1,", {"status": "incomplete", "indent": ""}),
+        ("'''open", {"status": "incomplete", "indent": ""}),
+        ("import = 7q", {"status": "invalid"}),
+        ("%ls", {"status": "invalid"}),
+    ],
+)
+def test_plain_python_is_judged(code: str, answer: dict[str, object]) -> None:
+    assert completeness(code) == answer
+
+
+def test_a_warning_of_the_compiler_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        completeness("1 is 1")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_many_brackets_side_by_side_are_not_deep() -> None:
+    assert completeness("f(g[0])\n" * DEEPEST)["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "#" * (LONGEST + 1),
+        "[" * (DEEPEST + 1),
+        "1" + "+1" * (LONGEST // 2 - 1),
+        "if a:\n b\n" + "elif a:\n b\n" * (LONGEST // 13),
+    ],
+    ids=["long", "brackets", "sum", "elif"],
+)
+def test_what_is_costly_to_judge_is_not_judged(code: str) -> None:
+    assert completeness(code) == {"status": "unknown"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["-" * LONGEST, "%a\n" * (LONGEST // 3), "x?\n" * (LONGEST // 3), 'f"' + "{a}" * (LONGEST // 3 - 2) + '"'],
+    ids=["unary", "magics", "help", "f-string"],
+)
+def test_no_text_takes_long(code: str) -> None:
+    start = time.process_time()
+    completeness(code)
+    assert time.process_time() - start < 5
