@@ -144,9 +144,7 @@ def test_a_python_without_venv_stops_an_ordinary_user_with_the_command_to_type(c
     assert said.status == 1
     assert said.first_words_after < FIRST_WORDS_WITHIN_S
     assert f"MB  Debian package {package}" in said.text
-    assert "sudo apt-get install -y --no-install-recommends" in said.text.replace(
-        "sudo apt-get update && ", ""
-    )
+    assert "sudo apt-get install -y --no-install-recommends" in said.text.replace("sudo apt-get update && ", "")
     assert package in said.text.partition("Next:")[2]
 
 
@@ -175,9 +173,7 @@ def test_a_user_outside_the_docker_group_is_told_how_to_join_it(
     assert not (checkout / ".venv").exists()
 
 
-def test_an_engine_that_never_answers_is_given_up_on(
-    checkout: Path, listener: tuple[socket.socket, str]
-) -> None:
+def test_an_engine_that_never_answers_is_given_up_on(checkout: Path, listener: tuple[socket.socket, str]) -> None:
     _, address = listener
     began = time.monotonic()
     said = say(checkout, "sh", "scripts/engine.sh", env={"DOCKER_HOST": address})
