@@ -107,9 +107,7 @@ def _talk(
     """
     end = time.monotonic() + client.timeout
     url = f"{client.base_url}/v{client.api_version}{path}"
-    response = client.post(
-        url, params=params, headers=headers, data=data, timeout=client.timeout, stream=True
-    )
+    response = client.post(url, params=params, headers=headers, data=data, timeout=client.timeout, stream=True)
     events: list[dict[str, Any]] = []
     with closing(response):
         try:

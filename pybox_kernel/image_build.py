@@ -209,9 +209,7 @@ def _clear(engine: Engine, build: str, progress: Progress) -> None:
         except EngineError as error:
             left = error.message
         time.sleep(0.1)
-    progress(
-        f"Something of this build is left in the engine ({left}): `docker images --filter label={label}`"
-    )
+    progress(f"Something of this build is left in the engine ({left}): `docker images --filter label={label}`")
 
 
 def _remove(engine: Engine, reference: str, progress: Progress) -> None:

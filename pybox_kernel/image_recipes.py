@@ -118,6 +118,4 @@ def current_recipe(base: RegistryBase | DebianBase) -> Recipe:
         Program(name=file.name, sha256=hashlib.sha256(file.content).hexdigest()) for file in program_files()
     )
     steps = dockerfile(base.kind, base_id="BASE", build="BUILD")
-    return Recipe(
-        format=1, base=base, programs=programs, steps_sha256=hashlib.sha256(steps.encode()).hexdigest()
-    )
+    return Recipe(format=1, base=base, programs=programs, steps_sha256=hashlib.sha256(steps.encode()).hexdigest())

@@ -92,9 +92,6 @@ def dockerfile(kind: Literal["debian", "registry"], base_id: str, build: str) ->
     or trigger of its maker's reaches a box.
     """
     label = f"LABEL {BUILD_LABEL}={build}"
-    if kind == "debian":
-        start = [f"FROM {base_id}", label]
-    else:
-        start = ["FROM scratch", label, f"COPY --from={base_id} / /"]
+    start = [f"FROM {base_id}", label] if kind == "debian" else ["FROM scratch", label, f"COPY --from={base_id} / /"]
     run = json.dumps(["python3", "-I", "-B", "-c", FINISH])
     return "\n".join([*start, f"COPY pybox/ {PROGRAMS}/", f"RUN {run}", "WORKDIR /box", ""])

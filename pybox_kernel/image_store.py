@@ -107,9 +107,7 @@ class ImageStore:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
                 images = {**self.load(), image.name: image}
-                document = _Document(
-                    format="pybox.images/1", images=tuple(images[name] for name in sorted(images))
-                )
+                document = _Document(format="pybox.images/1", images=tuple(images[name] for name in sorted(images)))
                 self._write(document.model_dump_json(indent=1).encode() + b"\n")
         except OSError as error:
             raise SetupError(

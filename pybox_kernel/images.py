@@ -57,9 +57,7 @@ class Plan:
         if self.ready is not None:
             made = f"Python {self.ready.python}, made {self.ready.created_at:%Y-%m-%d}"
             return (f"The box image '{self.name}' is ready ({made}, from {base}). There is nothing to do.",)
-        fetched = (
-            f"about {self.cost.megabytes} MB from {self.cost.source}" if self.cost.megabytes else "nothing"
-        )
+        fetched = f"about {self.cost.megabytes} MB from {self.cost.source}" if self.cost.megabytes else "nothing"
         return (
             *([self.remark] if self.remark else []),
             f"The box image '{self.name}' will be made:",
@@ -177,9 +175,7 @@ def _has(engine: Engine, reference: str) -> bool:
     return True
 
 
-def _base_in_engine(
-    engine: Engine, base: RegistryBase | DebianBase, keep: RecordedImage | None
-) -> BaseImage | None:
+def _base_in_engine(engine: Engine, base: RegistryBase | DebianBase, keep: RecordedImage | None) -> BaseImage | None:
     if keep is not None and _has(engine, keep.base_image.id):
         return keep.base_image
     if isinstance(base, RegistryBase) and _has(engine, base.reference):

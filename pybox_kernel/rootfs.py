@@ -33,6 +33,8 @@ DEFAULT_MIRROR: Final = "http://deb.debian.org/debian"
 LONGEST_SECONDS: Final = 900.0
 WORK_BYTES: Final = 500_000_000
 """What ``make`` takes for a moment."""
+LEAST_FREE_BYTES: Final = 8_000_000
+"""On a full disk apt 2.6 was seen to wait for ever; so it is ended before."""
 
 PACKAGES: Final = """
 base-files base-passwd bash coreutils dash diffutils findutils grep gzip hostname libc-bin
@@ -173,6 +175,8 @@ def _run(command: list[str], folder: Path, epoch: int, progress: Callable[[str],
         try:
             while process.poll() is None:
                 _pass_on(said.readlines(), progress)
+                if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+                    raise disk_full(folder.parent)
                 if time.monotonic() > end:
                     raise SetupError(
                         f"Fetching Debian packages took longer than {LONGEST_SECONDS / 60:.0f} minutes.",
@@ -193,9 +197,9 @@ def _pass_on(lines: list[str], progress: Callable[[str], None]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Lets mmdebstrap take down what it set up; whatever of it is still there after 10 s is killed."""
+    """Ends mmdebstrap and what works for it, and lets it take down what it set up; after 10 s it is killed."""
     if process.poll() is None:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:
@@ -214,9 +218,9 @@ def _failure(log: str, folder: Path) -> SetupError:
     if "No space left on device" in log:
         return disk_full(folder.parent)
     errors = [line[2:].strip() for line in log.splitlines() if line.startswith("E:")]
-    if any(sign in log for sign in ("Failed to fetch", "Could not resolve", "Unable to connect")):
+    if unfetched := [error for error in errors if "Failed to fetch" in error]:
         return SetupError(
-            f"The Debian mirror cannot be reached: {errors[0] if errors else 'no answer'}",
+            f"The Debian mirror does not give what is needed: {unfetched[0]}.",
             "Look at this machine's network and apt's proxy settings, and run setup again.",
         )
     return SetupError(
