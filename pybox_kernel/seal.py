@@ -15,7 +15,7 @@ from pybox_kernel.counters import Unread
 from pybox_kernel.errors import Difference
 from pybox_kernel.policy import MIB, Policy
 
-__all__ = ["LABEL", "PYTHON", "Comparison", "Identity", "Look", "command", "container_config", "host_config"]
+__all__ = ["LABEL", "PYTHON", "Comparison", "Identity", "Look", "command", "container_config", "part"]
 
 PYTHON: Final = "/usr/local/bin/pybox-python"
 WARDEN: Final = "/usr/local/lib/pybox/warden.py"
@@ -64,9 +64,17 @@ def shown(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int) and value >= MIB and value % MIB == 0:
         return f"{value // MIB} MB"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {shown(item)}" for key, item in value.items())[:300]
     if isinstance(value, (list, tuple)):
         return ", ".join(shown(item) for item in value)[:300]
     return str(value)[:300]
+
+
+def part(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under ``name``; an empty one where there is none, so that all that is wanted of it is missed."""
+    found = facts.get(name)
+    return found if isinstance(found, Mapping) else {}
 
 
 # What is asked of the engine
@@ -88,8 +96,13 @@ def command(policy: Policy) -> list[str]:
     return [PYTHON, "-I", "-S", WARDEN, str(policy.kept_bytes), str(policy.release_seconds), *pairs]
 
 
+def engine_environment(policy: Policy) -> list[str]:
+    """Given to the engine as well, though the warden alone sets the program's: else it puts in a PATH of its own."""
+    return [f"{name}={value}" for name, value in policy.environment if name in ("LANG", "PATH")]
+
+
 def host_config(policy: Policy, identity: Identity) -> dict[str, Any]:
-    """Every setting that is not empty. What is not named here must read back as empty: see ``engine_look``."""
+    """Every setting that is not empty. What is not named must read back as empty: see ``engine_look``."""
     return {
         "AutoRemove": True,
         "CapDrop": ["ALL"],
@@ -122,7 +135,7 @@ def container_config(policy: Policy, identity: Identity) -> dict[str, Any]:
         "AttachStdin": False,
         "AttachStdout": False,
         "Cmd": command(policy),
-        "Env": [],
+        "Env": engine_environment(policy),
         "Healthcheck": {"Test": ["NONE"]},
         "Hostname": "box",
         "Image": identity.image_id,

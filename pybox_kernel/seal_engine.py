@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pybox_kernel import seccomp
 from pybox_kernel.policy import Policy
-from pybox_kernel.seal import Comparison, Identity, Look, command, container_config, host_config
+from pybox_kernel.seal import Comparison, Identity, Look, command, container_config, part
 
 __all__ = ["engine_look"]
 
 ENGINE_MASKED: Final = frozenset({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"})
 ENGINE_READ_ONLY: Final = frozenset({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})
 RUNTIMES: Final = frozenset({"runc", "io.containerd.runc.v2", "crun"})
+IMAGE_VARIABLES: Final = frozenset({"GPG_KEY", "PYTHON_SHA256", "PYTHON_VERSION"})
+"""What the official Python images put into the environment; it stays with the warden."""
+LIMITS: Final = frozenset({"Memory", "MemorySwap", "NanoCpus", "PidsLimit"})
 PLAIN_NAMES: Final = {
     "Memory": "memory",
     "MemorySwap": "memory with swap",
@@ -23,8 +27,8 @@ PLAIN_NAMES: Final = {
     "CapDrop": "privileges dropped",
     "CapAdd": "privileges added",
     "SecurityOpt": "system call filter",
-    "Tmpfs": "folders in memory",
-    "Ulimits": "limits of a process",
+    "Tmpfs": "folder in memory",
+    "Ulimits": "limit of a process",
     "Binds": "folders of this computer",
     "Mounts": "folders of this computer",
     "IpcMode": "shared memory with others",
@@ -43,6 +47,11 @@ PLAIN_NAMES: Final = {
     "PublishAllPorts": "published ports",
     "GroupAdd": "more groups",
     "ExtraHosts": "more hosts",
+    "Dns": "name server",
+    "Links": "links to other containers",
+    "VolumesFrom": "folders of other containers",
+    "Sysctls": "kernel settings",
+    "Init": "another process 1",
     "Runtime": "container runtime",
     "MaskedPaths": "hidden kernel files",
     "ReadonlyPaths": "read-only kernel files",
@@ -54,13 +63,83 @@ PLAIN_NAMES: Final = {
     "Cmd": "first program",
     "Entrypoint": "first program",
     "Image": "image",
-    "Labels": "labels",
+    "Labels": "label",
     "WorkingDir": "working directory",
     "Hostname": "host name",
+    "Domainname": "domain name",
     "Volumes": "volumes",
     "ExposedPorts": "published ports",
     "Healthcheck": "health check",
 }
+
+
+def engine_look(policy: Policy, identity: Identity, record: Mapping[str, Any]) -> Look:
+    """Compares an engine's ``GET /containers/ID/json`` with what was asked, field by field.
+
+    Every field of ``HostConfig`` and ``Config`` that is not asked for must be empty, also one no version of PyBox has
+    heard of.
+    """
+    compare = Comparison()
+    wanted = container_config(policy, identity)
+    compare_host(compare, wanted.pop("HostConfig"), part(record, "HostConfig"))
+    compare_config(compare, wanted, part(record, "Config"))
+    network = part(record, "NetworkSettings")
+    compare.require("networks", ["none"], sorted(part(network, "Networks")))
+    compare.require("published ports", None, network.get("Ports") or None)
+    compare.require("folders of this computer", None, record.get("Mounts") or None)
+    compare.require("image", identity.image_id, record.get("Image"))
+    compare.require("name", "/" + identity.name, record.get("Name"))
+    arguments = record.get("Args")
+    started = [record.get("Path"), *(arguments if isinstance(arguments, list) else ())]
+    compare.require("first program", command(policy), started)
+    compare.require("other programs started in it", None, record.get("ExecIDs") or None)
+    return compare.look()
+
+
+def compare_host(compare: Comparison, wanted: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    for name in sorted(wanted.keys() | host.keys() | {"MaskedPaths", "ReadonlyPaths", "Runtime"}):
+        plain, found = PLAIN_NAMES.get(name, name), host.get(name)
+        if name == "Tmpfs":
+            compare_each(compare, plain, wanted[name], part(host, name))
+        elif name == "Ulimits":
+            compare_each(compare, plain, process_limits(wanted[name]), process_limits(found))
+        elif name == "SecurityOpt":
+            compare.require(plain, filters(wanted[name]), filters(found))
+        elif name == "LogConfig":
+            compare.require(plain, wanted[name], {**part(host, name), "Config": part(host, name).get("Config") or {}})
+        elif name in LIMITS:
+            compare.require(plain, amount(name, wanted[name]), amount(name, found))
+        elif name in wanted:
+            compare.require(plain, wanted[name], found)
+        elif name == "Runtime":
+            compare.require(plain, "runc or crun", found, met=isinstance(found, str) and found in RUNTIMES)
+        elif name == "MaskedPaths":
+            compare.require(plain, sorted(ENGINE_MASKED), found, met=has_all(ENGINE_MASKED, found))
+        elif name == "ReadonlyPaths":
+            compare.require(plain, sorted(ENGINE_READ_ONLY), found, met=has_all(ENGINE_READ_ONLY, found))
+        else:
+            compare.require(plain, None, found, met=is_empty(found) or (name == "MemorySwappiness" and found == -1))
+
+
+def compare_config(compare: Comparison, wanted: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    for name in sorted(wanted.keys() | config.keys()):
+        plain, found = PLAIN_NAMES.get(name, name), config.get(name)
+        if name == "Env":
+            theirs = variables(found)
+            ours = {key: value for key, value in theirs.items() if key not in IMAGE_VARIABLES}
+            compare_each(compare, plain, variables(wanted[name]), ours)
+        elif name == "Labels":
+            labels = part(config, name)  # the image has some of its own
+            compare_each(compare, plain, wanted[name], {key: labels.get(key) for key in wanted[name]})
+        elif name in wanted:
+            compare.require(plain, wanted[name], found)
+        else:
+            compare.require(plain, None, found, met=is_empty(found))
+
+
+def compare_each(compare: Comparison, plain: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    for key in sorted(wanted.keys() | found.keys()):
+        compare.require(f"{plain} {key}", wanted.get(key), found.get(key))
 
 
 def is_empty(value: object) -> bool:
@@ -69,85 +148,41 @@ def is_empty(value: object) -> bool:
         return all(is_empty(item) for item in value)
     if isinstance(value, dict):
         return not value
-    return value is None or value is False or value in ("", 0, "default", -1)
+    return value is None or value is False or value in ("", 0, "default")
 
 
-def sorted_limits(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
-        return sorted(value, key=lambda item: str(item.get("Name")))
-    return value
+def has_all(wanted: frozenset[str], found: object) -> bool:
+    return isinstance(found, list) and all(path in found for path in wanted)
 
 
-def engine_look(policy: Policy, identity: Identity, record: Mapping[str, Any]) -> Look:
-    """Compares an engine's ``GET /containers/ID/json`` with what was asked, field by field.
+def amount(name: str, value: object) -> object:
+    if value in (None, 0, -1):
+        return "no limit"
+    return value / 1e9 if name == "NanoCpus" and isinstance(value, int) else value
 
-    Every field of ``HostConfig`` that the policy does not set must be empty, also one no version of PyBox has heard of.
-    """
-    compare = Comparison()
-    wanted = host_config(policy, identity)
-    host: Mapping[str, Any] = record.get("HostConfig") or {}
-    for name in sorted(wanted.keys() | host.keys()):
-        plain = PLAIN_NAMES.get(name, name)
-        found = host.get(name)
-        if name in wanted:
-            compare.require(plain, *same_form(name, wanted[name], found))
-        elif name == "Runtime":
-            compare.require(plain, "runc or crun", found, met=found in RUNTIMES)
-        elif name == "MaskedPaths":
-            compare.require(plain, sorted(ENGINE_MASKED), found, met=frozenset(found or ()) >= ENGINE_MASKED)
-        elif name == "ReadonlyPaths":
-            compare.require(plain, sorted(ENGINE_READ_ONLY), found, met=frozenset(found or ()) >= ENGINE_READ_ONLY)
-        elif name == "Isolation" and found == "default":
-            compare.require(plain, None, None)
+
+def process_limits(value: object) -> dict[str, list[object]]:
+    """A limit's name to its soft and hard value, and to more than these where it is given more than once."""
+    found: dict[str, list[object]] = {}
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, Mapping):
+            found.setdefault(str(item.get("Name")), []).extend((item.get("Soft"), item.get("Hard")))
+    return found
+
+
+def filters(options: object) -> list[str]:
+    """The security options in few words: a profile is too long to show."""
+    words = []
+    for item in map(str, options if isinstance(options, list) else ()):
+        if item == f"seccomp={seccomp.PROFILE_JSON}":
+            words.append("PyBox's own filter")
+        elif item.startswith("seccomp={"):
+            words.append("another filter")
         else:
-            compare.require(plain, None, found, met=is_empty(found))
-    compare_config(compare, policy, identity, record.get("Config") or {})
-    networks = (record.get("NetworkSettings") or {}).get("Networks") or {}
-    compare.require("networks", ["none"], sorted(networks))
-    compare.require("published ports", None, (record.get("NetworkSettings") or {}).get("Ports") or None)
-    compare.require("folders of this computer", None, record.get("Mounts") or None)
-    compare.require("image", identity.image_id, record.get("Image"))
-    compare.require("name", "/" + identity.name, record.get("Name"))
-    compare.require("first program", command(policy), [record.get("Path"), *(record.get("Args") or ())])
-    compare.require("other programs started in it", None, record.get("ExecIDs") or None)
-    return compare.look()
+            words.append(item.removesuffix(":true")[:60])
+    return sorted(words)
 
 
-def same_form(name: str, wanted: Any, found: Any) -> tuple[Any, Any]:
-    """Both values in one form, where engines differ in how they write the same thing."""
-    if name == "Ulimits":
-        return sorted_limits(wanted), sorted_limits(found)
-    if name == "LogConfig" and isinstance(found, dict):
-        return wanted, {**found, "Config": found.get("Config") or {}}
-    if name == "SecurityOpt" and isinstance(found, list):
-        plain = ["no-new-privileges" if item == "no-new-privileges:true" else item for item in found]
-        if sorted(plain) != sorted(wanted):
-            # The profile is long: what differs is said by its length, not shown whole.
-            return "no-new-privileges and PyBox's own filter", [str(item)[:60] for item in plain]
-        return wanted, wanted
-    return wanted, found
-
-
-def compare_config(compare: Comparison, policy: Policy, identity: Identity, config: Mapping[str, Any]) -> None:
-    wanted = container_config(policy, identity)
-    for name in (
-        "Cmd",
-        "Hostname",
-        "Image",
-        "OpenStdin",
-        "StdinOnce",
-        "Tty",
-        "User",
-        "WorkingDir",
-        "Healthcheck",
-    ):
-        compare.require(PLAIN_NAMES[name], wanted[name], config.get(name))
-    for name in ("Entrypoint", "Volumes", "ExposedPorts"):
-        compare.require(PLAIN_NAMES[name], None, config.get(name) or None)
-    # The engine adds nothing here but what the image says; the program's own environment is set by the warden.
-    names = sorted(str(entry).partition("=")[0] for entry in config.get("Env") or ())
-    allowed = {"PATH", "LANG", "PYTHON_VERSION", "PYTHON_SHA256", "GPG_KEY"}
-    compare.require("environment", sorted(allowed), names, met=set(names) <= allowed)
-    labels = config.get("Labels") or {}
-    ours = {key: labels.get(key) for key in identity.labels}
-    compare.require("labels", dict(identity.labels), ours)
+def variables(value: object) -> dict[str, str]:
+    entries = map(str, value if isinstance(value, list) else ())
+    return {name: text for name, _, text in (entry.partition("=") for entry in entries)}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pybox_kernel import seccomp
 from pybox_kernel.policy import Policy
-from pybox_kernel.seal import Comparison, Look
+from pybox_kernel.seal import Comparison, Look, part
 
 __all__ = ["inside_look"]
 
@@ -22,22 +22,24 @@ DEVICES: Final = frozenset(
 def inside_look(policy: Policy, report: Mapping[str, Any]) -> Look:
     """Compares what the warden found in the box, before the program's first byte, with the policy."""
     compare = Comparison()
-    calls: Mapping[str, Any] = report.get("calls") or {}
+    calls, write, room = part(report, "calls"), part(report, "write"), part(report, "room")
     for probe in seccomp.PROBES:
         name, wanted = probe[0], probe[3]
-        compare.require(f"forbidden call {name}", f"refused ({wanted})", calls.get(name), met=calls.get(name) == wanted)
-    write: Mapping[str, Any] = report.get("write") or {}
+        compare.require(f"forbidden call {name}", f"error {wanted}", answer(calls.get(name)))
     for place in ("/", "/etc", "/usr/local/lib/pybox"):
-        compare.require(f"writing to {place}", "read-only", write.get(place), met=write.get(place) == EROFS)
-    compare.require("writing to /dev", "refused", write.get("/dev"), met=write.get("/dev") == EACCES)
-    room: Mapping[str, Any] = report.get("room") or {}
+        compare.require(f"writing to {place}", "read-only", answer(write.get(place)), met=write.get(place) == EROFS)
+    compare.require("writing to /dev", "refused", answer(write.get("/dev")), met=write.get("/dev") == EACCES)
+    for place in ("/box", "/tmp"):  # noqa: S108
+        compare.require(f"writing to {place}", "allowed", answer(write.get(place)))
     for place, size in (
         ("/box", policy.work_bytes),
         ("/tmp", policy.temporary_bytes),  # noqa: S108
         ("/dev/shm", policy.shared_memory_bytes),  # noqa: S108
     ):
         compare.require(f"room in {place}", {"bytes": size, "inodes": policy.inodes}, room.get(place))
-    interfaces: Mapping[str, Any] = report.get("interfaces") or {}
+    paths = sorted({line.rpartition(":")[2] for line in str(part(report, "files").get("cgroup")).splitlines()})
+    compare.require("view of other cgroups", ["/"], paths)
+    interfaces = part(report, "interfaces")
     up = sorted(name for name, flags in interfaces.items() if name != "lo" and not is_down(flags))
     compare.require("network connections up", [], up, met="lo" in interfaces and not up)
     compare.require("open files at start", [0, 1, 2, 3], report.get("descriptors"))
@@ -45,6 +47,13 @@ def inside_look(policy: Policy, report: Mapping[str, Any]) -> Look:
     compare.require("devices", "only the plain ones", unknown_devices(devices), met=unknown_devices(devices) == [])
     compare.require("timer out of the program's reach", 0, report.get("dumpable"))
     return compare.look()
+
+
+def answer(number: object) -> object:
+    """How the kernel answered a try, in words; ``number`` is 0 or an errno."""
+    if isinstance(number, int):
+        return f"error {number}" if number else "allowed"
+    return number
 
 
 def is_down(flags: object) -> bool:

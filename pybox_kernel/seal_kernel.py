@@ -12,8 +12,6 @@ from pybox_kernel.seal import Comparison, Identity, Look
 
 __all__ = ["cgroup_version", "kernel_look"]
 
-V1_CONTROLLERS: Final = ("memory", "pids", "cpu")
-
 INERT_INTERFACES: Final = frozenset(
     {"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
 )
@@ -22,33 +20,32 @@ INERT_INTERFACES: Final = frozenset(
 
 
 class Mount(NamedTuple):
-    """What is allowed at one mount point: file system types, options each mount must have, and whether it may be
-    written to by its owner."""
+    """What is allowed at one mount point: file system types, and options the mount must have."""
 
     types: frozenset[str]
     options: frozenset[str]
-    writable: bool = False
 
 
-def of(types: str, options: str, writable: bool = False) -> Mount:
-    return Mount(frozenset(types.split()), frozenset(options.split()), writable)
+def of(types: str, options: str) -> Mount:
+    return Mount(frozenset(types.split()), frozenset(options.split()))
 
 
 ANY_DISK: Final = ""
+KERNEL_MADE: Final = frozenset({"proc", "sysfs", "tmpfs", "devtmpfs", "cgroup", "cgroup2"})
 HIDDEN: Final = "tmpfs devtmpfs"
 MOUNTS: Final[Mapping[str, Mount]] = {
     "/": of(ANY_DISK, "ro"),
-    "/proc": of("proc", "nosuid nodev noexec", writable=True),
-    "/dev": of("tmpfs", "nosuid", writable=True),
-    "/dev/pts": of("devpts", "nosuid noexec", writable=True),
-    "/dev/mqueue": of("mqueue", "nosuid nodev noexec", writable=True),
-    "/dev/shm": of("tmpfs", "nosuid nodev noexec", writable=True),  # noqa: S108
-    "/box": of("tmpfs", "nosuid nodev noexec", writable=True),
-    "/tmp": of("tmpfs", "nosuid nodev noexec", writable=True),  # noqa: S108
+    "/proc": of("proc", "nosuid nodev noexec"),
+    "/dev": of("tmpfs", "nosuid"),
+    "/dev/pts": of("devpts", "nosuid noexec"),
+    "/dev/mqueue": of("mqueue", "nosuid nodev noexec"),
+    "/dev/shm": of("tmpfs", "nosuid nodev noexec"),  # noqa: S108
+    "/box": of("tmpfs", "nosuid nodev noexec"),
+    "/tmp": of("tmpfs", "nosuid nodev noexec"),  # noqa: S108
     "/sys": of("sysfs", "ro nosuid nodev noexec"),
     "/sys/firmware": of("tmpfs", "ro"),
     "/sys/devices/virtual/powercap": of("tmpfs", "ro"),
-    "/sys/fs/cgroup": of("tmpfs cgroup2", "nosuid nodev noexec", writable=True),
+    "/sys/fs/cgroup": of("tmpfs cgroup2", "nosuid nodev noexec"),
     "/etc/resolv.conf": of(ANY_DISK, "ro"),
     "/etc/hostname": of(ANY_DISK, "ro"),
     "/etc/hosts": of(ANY_DISK, "ro"),
@@ -60,19 +57,21 @@ MOUNTS: Final[Mapping[str, Mount]] = {
     "/proc/asound": of(HIDDEN, "ro"),
     "/proc/acpi": of(HIDDEN, "ro"),
     "/proc/scsi": of(HIDDEN, "ro"),
-    "/proc/interrupts": of(HIDDEN, "nosuid", writable=True),
-    "/proc/kcore": of(HIDDEN, "nosuid", writable=True),
-    "/proc/keys": of(HIDDEN, "nosuid", writable=True),
-    "/proc/latency_stats": of(HIDDEN, "nosuid", writable=True),
-    "/proc/timer_list": of(HIDDEN, "nosuid", writable=True),
-    "/proc/timer_stats": of(HIDDEN, "nosuid", writable=True),
-    "/proc/sched_debug": of(HIDDEN, "nosuid", writable=True),
+    "/proc/interrupts": of(HIDDEN, "nosuid"),
+    "/proc/kcore": of(HIDDEN, "nosuid"),
+    "/proc/keys": of(HIDDEN, "nosuid"),
+    "/proc/latency_stats": of(HIDDEN, "nosuid"),
+    "/proc/timer_list": of(HIDDEN, "nosuid"),
+    "/proc/timer_stats": of(HIDDEN, "nosuid"),
+    "/proc/sched_debug": of(HIDDEN, "nosuid"),
 }
 """Every mount a box may have: those of the OCI runtime's default, the three bounded folders, the engine's three
 read-only files, and the kernel files that engines hide. Files hidden behind /dev/null are mounts of the box's /dev."""
 
 V1_CGROUP_MOUNT: Final = re.compile(r"/sys/fs/cgroup/[a-z_,=]{1,40}\Z")
-REQUIRED_MOUNTS: Final = ("/", "/proc", "/dev", "/sys", "/box", "/tmp", "/dev/shm")  # noqa: S108
+V1_CGROUP: Final = of("cgroup cgroup2", "ro nosuid nodev noexec")
+REQUIRED_MOUNTS: Final = ("/", "/proc", "/proc/sys", "/dev", "/sys", "/sys/firmware", "/box", "/tmp", "/dev/shm")  # noqa: S108
+ENGINE_FILES: Final = ("/etc/resolv.conf", "/etc/hostname", "/etc/hosts")
 
 
 def kernel_look(policy: Policy, identity: Identity, texts: Mapping[str, str | None], container_id: str | None) -> Look:
@@ -86,7 +85,7 @@ def kernel_look(policy: Policy, identity: Identity, texts: Mapping[str, str | No
     compare_limits(compare, policy, texts.get("limits"))
     compare_cgroup(compare, policy, texts, container_id)
     compare_network(compare, texts)
-    compare_mounts(compare, policy, identity, texts.get("mountinfo"))
+    compare_mounts(compare, policy, identity, texts.get("mountinfo"), container_id)
     return compare.look()
 
 
@@ -155,24 +154,34 @@ def compare_cgroup(
         ours = [path for path in paths if container_id in path]
         compare.require("its own cgroup", "the box's", paths[:1], met=bool(ours))
     if version == 2:
-        compare.require("memory", policy.memory_bytes, number(files, "memory.max"))
-        compare.require("swap", 0, number(files, "memory.swap.max"))
-        compare.require("number of tasks", policy.tasks, number(files, "pids.max"))
-        share = (files.get("cpu.max") or "").split()
-        quota, period = (share[0], share[1]) if len(share) == 2 else ("", "")
+        compare.require("memory", policy.memory_bytes, limit(files, "memory.max"))
+        compare.require("swap", 0, limit(files, "memory.swap.max"))
+        compare.require("number of tasks", policy.tasks, limit(files, "pids.max"))
+        quota, _, period = (files.get("cpu.max") or "").strip().partition(" ")
     else:
-        compare.require("memory", policy.memory_bytes, limit_v1(files, "memory/memory.limit_in_bytes"))
-        compare.require("memory with swap", policy.memory_bytes, limit_v1(files, "memory/memory.memsw.limit_in_bytes"))
-        compare.require("number of tasks", policy.tasks, number(files, "pids/pids.max"))
+        compare.require("memory", policy.memory_bytes, limit(files, "memory/memory.limit_in_bytes"))
+        compare.require("memory with swap", policy.memory_bytes, limit(files, "memory/memory.memsw.limit_in_bytes"))
+        compare.require("number of tasks", policy.tasks, limit(files, "pids/pids.max"))
         quota = (files.get("cpu/cpu.cfs_quota_us") or "").strip()
         period = (files.get("cpu/cpu.cfs_period_us") or "").strip()
-    cores = int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) else None
-    compare.require("processor share", policy.cpu_cores, "no limit" if cores is None else cores)
+    compare.require("processor share", policy.cpu_cores, share(quota, period))
 
 
-def limit_v1(files: Mapping[str, str | None], name: str) -> int | str | Unread:
+def limit(files: Mapping[str, str | None], name: str) -> int | str | Unread:
     value = number(files, name)
-    return "no limit" if isinstance(value, int) and value >= V1_UNLIMITED else value
+    unlimited = value >= V1_UNLIMITED if isinstance(value, int) else (files.get(name) or "").strip() == "max"
+    return "no limit" if unlimited else value
+
+
+def share(quota: str, period: str) -> float | str | Unread:
+    """How many cores, of a quota in microseconds for each period."""
+    if quota in ("max", "-1"):
+        return "no limit"
+    whole = {"quota": quota, "period": period}
+    some, each = number(whole, "quota"), number(whole, "period")
+    if isinstance(some, Unread) or isinstance(each, Unread):
+        return Unread("its quota or period is not a number")
+    return some / each if each else "no limit"
 
 
 def compare_network(compare: Comparison, texts: Mapping[str, str | None]) -> None:
@@ -180,33 +189,38 @@ def compare_network(compare: Comparison, texts: Mapping[str, str | None]) -> Non
     names = [line.partition(":")[0].strip() for line in lines]
     extra = [name for name in names if name != "lo" and name not in INERT_INTERFACES]
     compare.require("network", "no network connection", extra or names, met=names != [] and not extra)
-    compare.require("network addresses", "none but its own", addresses_v4(texts.get("net/fib_trie")), met=None)
+    compare.require("network addresses", "none but its own", addresses_v4(texts.get("net/fib_trie")))
     compare.require("network routes", [], routes_v4(texts.get("net/route")))
-    # Without IPv6 in the kernel these two files do not exist, and there is nothing to reach.
-    compare.require("network addresses (IPv6)", [], addresses_v6(texts.get("net/if_inet6")))
-    compare.require("network routes (IPv6)", [], routes_v6(texts.get("net/ipv6_route")))
+    addresses, routes = texts.get("net/if_inet6"), texts.get("net/ipv6_route")
+    if addresses is None and routes is None:
+        # Without IPv6 in the kernel neither file exists, and there is nothing to reach.
+        addresses = routes = ""
+    compare.require("network addresses (IPv6)", [], interfaces_v6(addresses))
+    compare.require("network routes (IPv6)", [], interfaces_v6(routes))
+
+
+NOT_READ: Final = Unread("the kernel's file about it is missing")
 
 
 def addresses_v4(text: str | None) -> object:
     if text is None:
-        return None
+        return NOT_READ
     found = re.findall(r"\|-- ([0-9.]+)\n\s+/32 host LOCAL", text)
-    outside = [address for address in found if not address.startswith("127.")]
+    outside = sorted({address for address in found if not address.startswith("127.")})
     return outside or "none but its own"
 
 
 def routes_v4(text: str | None) -> object:
     if text is None:
-        return None
-    return [line.split()[0] for line in text.splitlines()[1:] if line.split()]
+        return NOT_READ
+    return sorted({line.split()[0] for line in text.splitlines()[1:] if line.split()})
 
 
-def addresses_v6(text: str | None) -> list[str]:
-    return [line.split()[-1] for line in (text or "").splitlines() if line.split() and line.split()[-1] != "lo"]
-
-
-def routes_v6(text: str | None) -> list[str]:
-    return [line.split()[-1] for line in (text or "").splitlines() if line.split() and line.split()[-1] != "lo"]
+def interfaces_v6(text: str | None) -> object:
+    """The interfaces, but ``lo``, that have a line in one of the two IPv6 files: it ends in the interface's name."""
+    if text is None:
+        return NOT_READ
+    return sorted({line.split()[-1] for line in text.splitlines() if line.split()} - {"lo"})
 
 
 def unescaped(field: str) -> str:
@@ -214,40 +228,55 @@ def unescaped(field: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
 
 
-def compare_mounts(compare: Comparison, policy: Policy, identity: Identity, text: str | None) -> None:
-    seen: dict[str, tuple[str, frozenset[str], frozenset[str]]] = {}
-    stacked: list[str] = []
+class Mounted(NamedTuple):
+    """One line of mountinfo: what of its file system is mounted, that one's type, the mount's options, its own."""
+
+    root: str
+    kind: str
+    options: frozenset[str]
+    own: frozenset[str]
+
+
+def compare_mounts(
+    compare: Comparison, policy: Policy, identity: Identity, text: str | None, container_id: str | None
+) -> None:
+    seen: dict[str, Mounted] = {}
+    wrong: list[str] = []
     for line in (text or "").splitlines():
         left, _, right = line.partition(" - ")
         before, after = left.split(" "), right.split(" ")
         if len(before) < 6 or len(after) < 3:
-            stacked.append("a line that cannot be read")
+            wrong.append("a line that cannot be read")
             continue
         point = unescaped(before[4])
-        if point in seen:
-            stacked.append(point)
-        seen[point] = (after[0], frozenset(before[5].split(",")), frozenset(after[2].split(",")))
-    extra = [point for point in seen if point not in MOUNTS and not V1_CGROUP_MOUNT.match(point)]
-    compare.require("mounts", "only the box's own", extra + stacked, met=not extra and not stacked)
-    compare.require("mounts present", list(REQUIRED_MOUNTS), [p for p in REQUIRED_MOUNTS if p in seen])
-    for point, (kind, options, own) in sorted(seen.items()):
-        allowed = MOUNTS.get(point)
+        if point in seen or rule(point) is None:
+            wrong.append(point)
+        options, own = frozenset(before[5].split(",")), frozenset(after[2].split(","))
+        seen[point] = Mounted(unescaped(before[3]), after[0], options, own)
+    compare.require("mounts", "only the box's own", wrong, met=not wrong)
+    compare.require("mounts missing", [], [point for point in REQUIRED_MOUNTS if point not in seen])
+    sizes = bounded_folders(policy, identity)
+    for point, found in sorted(seen.items()):
+        allowed = rule(point)
         if allowed is None:
-            if V1_CGROUP_MOUNT.match(point):
-                wanted = frozenset({"ro", "nosuid", "nodev", "noexec"})
-                compare.require(f"mount {point}", sorted(wanted), sorted(options), met=wanted <= options)
             continue
-        met = allowed.options <= options and (not allowed.types or kind in allowed.types)
-        if allowed.types == frozenset() and kind in ("proc", "sysfs", "tmpfs", "cgroup", "cgroup2"):
-            met = False
+        kinds = found.kind in allowed.types if allowed.types else found.kind not in KERNEL_MADE
         compare.require(
             f"mount {point}",
             [*sorted(allowed.types), *sorted(allowed.options)],
-            [kind, *sorted(options)],
-            met,
+            [found.kind, *sorted(found.options)],
+            met=kinds and allowed.options <= found.options,
         )
-        if point in (sizes := bounded_folders(policy, identity)):
-            compare.require(f"size of {point}", sorted(sizes[point]), sorted(own), met=sizes[point] <= own)
+        if point in sizes:
+            compare.require(f"size of {point}", sorted(sizes[point]), sorted(found.own), met=sizes[point] <= found.own)
+        if point in ENGINE_FILES:
+            # The engine keeps these three for each container, in a folder named after it.
+            met = found.root.endswith(point.removeprefix("/etc")) and (container_id or "") in found.root
+            compare.require(f"source of {point}", "the engine's own file", found.root, met)
+
+
+def rule(point: str) -> Mount | None:
+    return V1_CGROUP if V1_CGROUP_MOUNT.match(point) else MOUNTS.get(point)
 
 
 def bounded_folders(policy: Policy, identity: Identity) -> dict[str, frozenset[str]]:
