@@ -31,8 +31,9 @@ find_python() { # sets PYTHON to the first one on PATH that is new enough
         "then run make again     (Debian 12, Ubuntu 22.04 and everything newer have such a Python)"
 }
 
-fingerprint() { # changes with the Python packages asked for, the place of .venv, and its Python
-    { echo "$PWD" && .venv/bin/python -IS --version && cat pyproject.toml kernelspec/*; } 2>/dev/null | sha256sum
+fingerprint() { # changes with the packages asked for, the place of .venv, its Python, and when PyBox is gone from it
+    { echo "$PWD" && .venv/bin/python -IS --version && ls .venv/bin/pybox-kernel && cat pyproject.toml kernelspec/*; } \
+        2>/dev/null | sha256sum
 }
 
 venv_works() { grep -qsF " $PWD/.venv" .venv/pyvenv.cfg && .venv/bin/python -c 'import pip' 2>/dev/null; }

@@ -24,6 +24,7 @@ def demo(notebook: Path) -> subprocess.CompletedProcess[str]:
 
 def test_six_cells_try_to_break_out_and_each_receipt_says_what_happened() -> None:
     shown = demo(TOUR)
+    assert (shown.returncode, shown.stderr) == (0, "")
     receipts = [line for line in shown.stdout.splitlines() if line[:1] in MARKS and line]
     assert [line.split(" · ")[0] for line in receipts] == [
         "✓ Ended normally",
@@ -35,7 +36,6 @@ def test_six_cells_try_to_break_out_and_each_receipt_says_what_happened() -> Non
     ]
     assert "  > ✓ Ended normally" in shown.stdout  # the forged one, behind the mark of what a program prints
     assert "\x1b" not in shown.stdout
-    assert (shown.returncode, shown.stderr) == (0, "")
 
 
 def test_a_cell_that_ends_otherwise_than_the_notebook_says_fails_the_demo(tmp_path: Path) -> None:
