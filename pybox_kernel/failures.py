@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from pybox_kernel.errors import InputError, PyBoxError
+from pybox_kernel.errors import InputError, PyBoxError, Stopped
 from pybox_kernel.receipt import How
 from pybox_kernel.render.words import words
 from pybox_kernel.runner import RunResult
@@ -48,7 +48,9 @@ def failure(result: RunResult) -> Failure | None:
     if told is not None and end.how == "exited":
         return Failure(told.name, told.value, [told.traceback.rstrip("\n")])
     name = ENDED[end.how]
-    if end.how == "exited" and end.exit_code == 0:
+    if receipt.problem is not None and receipt.problem.code == Stopped.code:
+        name = ENDED["stopped"]
+    elif end.how == "exited" and end.exit_code == 0:
         name = FAILED if receipt.said.completed else LEFT_EARLY
     lines = [told.traceback.rstrip("\n")] if told is not None else []
     lines.append(f"{name}: {verdict}")

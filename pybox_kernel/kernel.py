@@ -50,6 +50,9 @@ NOT_ON_CONTROL: Final = (
     "delete_subshell_request",
     "list_subshell_request",
 )
+SOONEST_ERROR_SECONDS: Final = 0.25
+"""After an error the kernel aborts the cells that wait, and only those: "run all" needs time to have sent them all."""
+
 LAST_CELL_SECONDS: Final = 2.5
 """How long a shutdown waits for the cell it stopped; Jupyter kills a kernel after 5 s."""
 
@@ -120,6 +123,14 @@ class PyBoxKernel(Kernel):
             return self._answer_probe(code, silent)
         if not code.strip():
             return self._done()
+        clock = asyncio.get_running_loop().time
+        soonest = clock() + SOONEST_ERROR_SECONDS
+        reply = await self._execute(code)
+        if reply["status"] == "error":
+            await asyncio.sleep(soonest - clock())
+        return reply
+
+    async def _execute(self, code: str) -> dict[str, object]:
         self._idle.clear()
         try:
             self._stop = stop = Stop()

@@ -137,6 +137,15 @@ def test_cells_after_a_failed_one_are_aborted_and_later_ones_run(kernel: Any) ->
     assert kernel.run("print('yes')").text("stdout") == "yes\n"
 
 
+def test_cells_sent_one_after_the_other_are_aborted_even_if_the_first_fails_at_once(kernel: Any) -> None:
+    queued = []
+    for code in ("print('a\0b')", "print('no')", "print('no')", "print('no')"):
+        queued.append(kernel.client.execute(code))
+        time.sleep(0.03)
+    replies = [kernel.wait(msg_id).reply["content"]["status"] for msg_id in queued]
+    assert replies == ["error", "aborted", "aborted", "aborted"]
+
+
 # Interrupts
 
 
@@ -158,6 +167,17 @@ def test_an_interrupt_ends_the_cell_within_half_a_second(kernel: Any, interrupt:
     assert cell.reply_time - start < 0.5
     assert cell.error["ename"] == "PyBoxStopped"
     assert kernel.run("print('alive')").text("stdout") == "alive\n"
+
+
+def test_an_interrupt_before_the_program_started_ends_the_cell_as_well(kernel: Any) -> None:
+    msg_id = kernel.client.execute("print('no')")
+    kernel.until("execute_input", msg_id)
+    start = time.monotonic()
+    by_message(kernel)
+    cell = kernel.wait(msg_id)
+    assert cell.reply_time - start < 1.0
+    assert cell.error["ename"] == "PyBoxStopped"
+    assert cell.text("stdout") == ""
 
 
 @pytest.mark.parametrize("interrupt", [by_message, by_signal])
@@ -308,18 +328,49 @@ def test_code_is_checked_for_completeness_without_running_it(kernel: Any) -> Non
 # Receipts
 
 
-def test_a_page_with_widgets_gets_a_panel_and_the_static_receipt_beside_it(start_kernel: Any) -> None:
-    view = "application/vnd.jupyter.widget-view+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def open_control_comm(kernel: Any) -> None:
+    """As a widget manager does when it connects."""
+    content = {"comm_id": "page", "target_name": "jupyter.widget.control", "data": {}}
+    message = kernel.client.session.msg("comm_open", content, metadata={"version": "1.0.0"})
+    kernel.asked.add(message["header"]["msg_id"])
+    kernel.client.shell_channel.send(message)
+
+
+def ask_for_comms(kernel: Any) -> None:
+    """As an older widget manager does."""
+    assert kernel.ask("comm_info_request", {"target_name": "jupyter.widget"})["comms"] == {}
+
+
+@pytest.mark.parametrize("connect", [open_control_comm, ask_for_comms])
+def test_a_page_with_widgets_gets_a_panel_and_the_static_receipt_beside_it(start_kernel: Any, connect: Any) -> None:
     with start_kernel() as kernel:
         before = kernel.run("print(1)")
-        assert kernel.ask("comm_info_request", {"target_name": "jupyter.widget"})["comms"] == {}
+        connect(kernel)
         after = kernel.run("print(1)")
         comms = kernel.ask("comm_info_request", {"target_name": "jupyter.widget"})["comms"]
     assert set(before.of("display_data")[-1]["data"]) == {"text/plain", "text/html"}
     panel = after.of("display_data")[-1]["data"]
-    assert set(panel) == {"text/plain", "text/html", view}
-    assert panel[view]["model_id"] in comms
-    assert after.of("comm_open")
+    assert set(panel) == {"text/plain", "text/html", VIEW}
+    assert panel[VIEW]["model_id"] in comms
+
+
+def test_a_kernel_that_is_shut_down_leaves_the_static_receipt_in_the_panels_place(start_kernel: Any) -> None:
+    with start_kernel() as kernel:
+        ask_for_comms(kernel)
+        [shown] = kernel.run("print(1)").of("display_data")
+        kernel.ask("shutdown_request", {"restart": False}, "control")
+        messages = []
+        while not any(message["msg_type"] == "shutdown_reply" for message in messages):
+            messages.append(kernel.client.get_iopub_msg(timeout=5))
+    [update] = [message["content"] for message in messages if message["msg_type"] == "update_display_data"]
+    assert update["transient"] == shown["transient"]
+    assert update["data"] == {kind: text for kind, text in shown["data"].items() if kind != VIEW}
+    assert shown["data"][VIEW]["model_id"] in [
+        message["content"]["comm_id"] for message in messages if message["msg_type"] == "comm_close"
+    ]
 
 
 @pytest.mark.parametrize(("wish", "kinds"), [("none", ["stream"]), ("static", ["stream", "display_data"])])
