@@ -36,6 +36,8 @@ fingerprint() { # changes with the packages asked for, the place of .venv, its P
         2>/dev/null | sha256sum
 }
 
+installed() { [ "$(cat ".venv/pybox-setup-$1" 2>/dev/null)" = "$(fingerprint)" ]; }
+
 venv_works() { grep -qsF " $PWD/.venv" .venv/pyvenv.cfg && .venv/bin/python -c 'import pip' 2>/dev/null; }
 
 fetch() { # MB WHAT: a line of the plan
@@ -77,11 +79,11 @@ absent | refused)
     has dockerd || [ -n "${DOCKER_HOST:-}" ] || need 66 docker.io
     ;;
 esac
-if [ "$(cat .venv/pybox-setup-$extras 2>/dev/null)" != "$(fingerprint)" ]; then
+if ! installed $extras; then
     if ! venv_works && ! "$PYTHON" -IS -c 'from ensurepip import version' 2>/dev/null; then
         need 3 "$("$PYTHON" -IS -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
     fi
-    fetch 55 "Python packages from PyPI, JupyterLab among them, into .venv"
+    installed lab || fetch 55 "Python packages from PyPI, JupyterLab among them, into .venv"
     [ $extras = lab ] || fetch 35 "Python packages for the tests"
 fi
 if [ ! -e .venv/pybox-box ]; then
@@ -114,7 +116,7 @@ fi
 
 sh scripts/engine.sh
 
-if [ "$(cat .venv/pybox-setup-$extras 2>/dev/null)" != "$(fingerprint)" ]; then
+if ! installed $extras; then
     echo "Installing Python packages into .venv"
     venv_works || "$PYTHON" -m venv --clear .venv || stop "$PYTHON could not make .venv (its words are above)." \
         "PATH=/usr/bin:\$PATH make setup     (to use the system's own Python)"
