@@ -20,6 +20,9 @@ __all__ = ["LABEL", "PYTHON", "Comparison", "Identity", "Look", "command", "cont
 PYTHON: Final = "/usr/local/bin/pybox-python"
 WARDEN: Final = "/usr/local/lib/pybox/warden.py"
 LABEL: Final = "org.pybox."
+LONGEST: Final = 200
+"""Characters of a value that are shown of a difference."""
+SHOWN_SAME: Final = 4
 
 
 class Identity(NamedTuple):
@@ -48,6 +51,8 @@ class Comparison:
     def require(self, setting: str, wanted: object, found: object, met: bool | None = None) -> None:
         self.checked += 1
         if not (wanted == found if met is None else met):
+            if isinstance(wanted, list) and isinstance(found, list):
+                wanted, found = apart(wanted, found)
             self.differences.append(Difference(setting, shown(wanted), shown(found)))
 
     def look(self) -> Look:
@@ -56,6 +61,11 @@ class Comparison:
 
 def shown(value: object) -> str:
     """A value in a person's words, short."""
+    text = in_words(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+
+
+def in_words(value: object) -> str:
     if value is None or value in ("", [], {}, ()):
         return "nothing"
     if isinstance(value, Unread):
@@ -65,10 +75,18 @@ def shown(value: object) -> str:
     if isinstance(value, int) and value >= MIB and value % MIB == 0:
         return f"{value // MIB} MB"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {shown(item)}" for key, item in value.items())[:300]
+        return ", ".join(f"{key}: {in_words(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(shown(item) for item in value)[:300]
-    return str(value)[:300]
+        return ", ".join(in_words(item) for item in value)
+    return str(value)
+
+
+def apart(wanted: list[Any], found: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Two long lists without what both begin with, so that what differs is among what is shown."""
+    same = 0
+    while same < min(len(wanted), len(found)) and wanted[same] == found[same]:
+        same += 1
+    return (["…", *wanted[same:]], ["…", *found[same:]]) if same > SHOWN_SAME else (wanted, found)
 
 
 def part(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:

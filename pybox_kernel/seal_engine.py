@@ -100,7 +100,8 @@ def compare_host(compare: Comparison, wanted: Mapping[str, Any], host: Mapping[s
     for name in sorted(wanted.keys() | host.keys() | {"MaskedPaths", "ReadonlyPaths", "Runtime"}):
         plain, found = PLAIN_NAMES.get(name, name), host.get(name)
         if name == "Tmpfs":
-            compare_each(compare, plain, wanted[name], part(host, name))
+            found = {place: options or "no options" for place, options in part(host, name).items()}
+            compare_each(compare, plain, wanted[name], found)
         elif name == "Ulimits":
             compare_each(compare, plain, process_limits(wanted[name]), process_limits(found))
         elif name == "SecurityOpt":
