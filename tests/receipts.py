@@ -158,9 +158,7 @@ def samples() -> dict[str, Receipt]:
                 "before_start": False,
                 "engine": {
                     "checked": 38,
-                    "differences": [
-                        {"setting": "network", "wanted": "no network", "found": "a network connection"}
-                    ],
+                    "differences": [{"setting": "network", "wanted": "no network", "found": "a network connection"}],
                 },
                 "kernel": {"checked": 0, "source": None, "differences": []},
                 "inside": {"checked": 0, "differences": []},
@@ -214,9 +212,7 @@ def samples() -> dict[str, Receipt]:
             observed__end=ended("box_lost", code=137),
             observed__meters={**NO_METERS, "memory_peak_bytes": 127 * MIB, "tasks_peak": 4},
             said__completed=False,
-            unknown=not_read(
-                "oom_kills", "task_limit_hits", "cpu_seconds", "cpu_throttled_periods", "ran_seconds"
-            ),
+            unknown=not_read("oom_kills", "task_limit_hits", "cpu_seconds", "cpu_throttled_periods", "ran_seconds"),
         ),
         "busy": receipt(
             observed__meters__tasks_peak=32,
@@ -240,3 +236,36 @@ def samples() -> dict[str, Receipt]:
         ),
         "no_engine": receipt(**NO_ENGINE),
     }
+
+
+HOSTILE = "</pre><script>alert(1)</script>'\"&amp;\x1b[2J\u202e\u200b\n\r\0<img src=x onerror=alert(1)>"
+FIXED = {"schema", "how", "source", "kind"}
+"""The fields whose texts are from a list."""
+
+
+def hostile(text: str = HOSTILE) -> list[Receipt]:
+    """Every sample with ``text`` in place of every text that the models leave free."""
+
+    def spoiled(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: spoiled(item, key) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [spoiled(item, name) for item in value]
+        # The names of what is unknown are held against what is null, so they are spoiled beside the true ones.
+        return text if isinstance(value, str) and name not in FIXED | {"what"} else value
+
+    found = []
+    for sample in samples().values():
+        document = spoiled(sample.model_dump(by_alias=True))
+        document["unknown"] = [*document["unknown"], {"what": text, "why": text}]
+        document["said"]["withheld"] = [{"what": text, "bytes": 1}]
+        document["said"]["files"] = [{"name": text, "bytes": 1, "sha256": text}]
+        document["said"]["error"] = text
+        document["said"]["stdout"]["text"] = text
+        document["observed"]["steps"] = [{"name": text, "offset_ms": 0.0, "duration_ms": 1.0}]
+        look = document["observed"]["seal"]["engine"]
+        if not document["observed"]["seal"]["before_start"]:
+            look["differences"] = [{"setting": text, "wanted": text, "found": text}]
+        document["problem"] = {"code": text, "message": text, "advice": text}
+        found.append(Receipt.model_validate(document))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pybox_kernel.policy import KIB, MIB
 from pybox_kernel.safe_display import safe_name
 
-__all__ = ["counted", "megabytes", "milliseconds", "plain", "seconds", "sentence", "size"]
+__all__ = ["counted", "finished", "megabytes", "milliseconds", "plain", "seconds", "sentence", "size"]
 
 
 def plain(number: float, decimals: int) -> str:
@@ -41,8 +41,13 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def sentence(text: str, most: int = 300) -> str:
-    """A text from a receipt as one safe line that begins and ends like a sentence."""
+def finished(text: str, most: int = 300) -> str:
+    """A text from a receipt as one safe line that ends like a sentence."""
     shown = safe_name(text, most).strip()
-    shown = shown[:1].upper() + shown[1:]
     return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
+
+
+def sentence(text: str, most: int = 300) -> str:
+    """The same, beginning like one as well."""
+    shown = finished(text, most)
+    return shown[:1].upper() + shown[1:]

@@ -34,6 +34,7 @@ NOT_RUN: Final = {
     "engine_lacks": "the container engine cannot keep a limit that the seal needs",
     "not_sealed": "the box was not sealed as required",
     "box": "its box was not ready",
+    "stopped": "you stopped it before it began",
 }
 """By the problem's code. Bad input never makes a receipt."""
 
@@ -250,9 +251,7 @@ def troubles(receipt: Receipt) -> Iterator[Trouble]:
     started = receipt.observed.end.how != "not_started"
     if meters.oom_kills:
         peak = meters.memory_peak_bytes
-        most = (
-            f"; the most in use was {megabytes(peak)} of {megabytes(policy.memory_bytes)} MB" if peak else ""
-        )
+        most = f"; the most in use was {megabytes(peak)} of {megabytes(policy.memory_bytes)} MB" if peak else ""
         killed = f"Linux killed {counted(meters.oom_kills, 'process', 'processes')} for memory{most}."
         yield Trouble("memory", "part of it was killed for memory", killed, LOSS, LESS_DATA)
     elif meters.oom_kills is None and started:

@@ -1,9 +1,9 @@
-"""A receipt as static HTML: folded to one line, readable on a light and on a dark page, and without its styles.
+"""A receipt as static HTML: folded to one line; readable on light and dark pages, and without its styles.
 
-No script, nothing remote, no ids. Notebook pages drop ``<style>``, and JupyterLab, in a notebook that it does not
-trust, all but a list of properties and of forms for their values (its sanitizer knows neither ``var()`` nor
-``grid``). So styles stand inline and keep to that list: colours are fixed ones that can be told apart on white and
-on black, text has the page's own colour, and each bar stands beside its amount in words.
+No script, nothing remote, no ids. Notebook pages drop ``<style>``, and JupyterLab, in a notebook it does not
+trust, all but a list of properties and of forms for their values: its sanitizer knows neither ``var()`` nor
+grids. So styles stand inline and keep to that list. Colours are fixed ones that can be told apart on white and
+on black; text has the page's own colour; each bar stands beside its amount in words.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ GREY: Final = "#8b949e"
 PALE: Final = "#8884"
 CLEAR: Final = "#0000"
 AT_LIMIT: Final = 0.95
+UNBROKEN: Final = 16
 QUIET: Final = "style='cursor:pointer;opacity:0.75'"
 
 
 def render_html(receipt: Receipt, *, with_json: bool = True) -> str:
-    """One ``<details>`` element. Its innermost fold holds the receipt's JSON, or, for a page that is to stay small,
-    only what identifies the run."""
+    """One ``<details>`` element. Its last fold holds the receipt's JSON or, for a file that is to stay small, only
+    what identifies the run."""
     told = words(receipt)
     colour = COLOURS[told.tone]
     calm = colour if told.tone == "ok" else GREY
@@ -46,10 +47,11 @@ def render_html(receipt: Receipt, *, with_json: bool = True) -> str:
     if told.steps:
         rows.append(row("Step by step", (step(found, colour) for found in told.steps)))
     ground = "#88888812" if told.tone == "ok" else f"{colour}1f"
+    last = json(receipt) if with_json else identity(receipt)
     return (
         f"<details class='pybox pybox-{told.tone}' style='border-left:4px solid {colour};background:{ground};"
-        f"padding:4px 10px;font-size:13px;line-height:1.5'>{summary(told, colour)}"
-        f"<dl style='margin:8px 0 0'>{''.join(rows)}</dl>{json(receipt) if with_json else identity(receipt)}</details>"
+        "padding:4px 10px;font-size:13px;line-height:1.5'>"
+        f"{summary(told, colour)}<dl style='margin:8px 0 0'>{''.join(rows)}</dl>{last}</details>"
     )
 
 
@@ -61,14 +63,16 @@ def summary(told: Words, colour: str) -> str:
     else:
         style = f"background:{colour};color:#fff;padding:1px 7px;border-radius:3px"
         verdict = f"<b style='{style}'>{told.icon} {verdict}</b>"
-    tail = f"<span style='opacity:0.75'>{escape(told.tail)}</span>"
+    notes = (note.replace(" ", "\xa0") if len(note) < UNBROKEN else note for note in told.notes)
+    tail = f"<span style='opacity:0.75'>{escape(told.joint + ' · '.join(notes))}</span>"
     return f"<summary style='cursor:pointer'>{verdict}{tail}</summary>"
 
 
 def row(heading: str, parts: Iterable[str]) -> str:
+    """Two columns by a float, against JupyterLab's own, which gives the heading a fifth of the width."""
     return (
-        f"<dt style='float:left;opacity:0.75'>{escape(heading)}</dt>"
-        f"<dd style='margin:0 0 6px 10em'>{'<br>'.join(parts)}</dd>"
+        f"<dt style='float:left;width:auto;opacity:0.75'><b>{escape(heading)}</b></dt>"
+        f"<dd style='float:none;width:auto;margin:0 0 6px 11em'>{'<br>'.join(parts)}</dd>"
     )
 
 
@@ -93,21 +97,18 @@ def step(found: StepBar, colour: str) -> str:
 
 def bar(stops: str) -> str:
     """Only drawn: what it shows always stands behind it in words."""
-    style = "display:inline-block;width:10em;height:7px;margin-right:8px;background:linear-gradient"
-    return f"<i style='{style}(90deg,{stops})'></i> "
+    style = "display:inline-block;width:10em;height:7px;background:linear-gradient"
+    return f"<i style='{style}(90deg,{stops})'></i>\u2002"
 
 
 def json(receipt: Receipt) -> str:
-    """ASCII in an element, where a quotation mark is as safe as its name and five characters shorter."""
-    text = escape(safe_text(receipt.to_json()), quote=False)
-    style = "white-space:pre-wrap;word-break:break-all;font-size:11px"
+    """ASCII in an element, where a quotation mark is as safe as its name and shorter. A click selects all of it."""
+    text = escape(safe_text(receipt.to_json(indent=2)), quote=False)
+    style = "white-space:pre-wrap;word-break:break-all;font-size:11px;max-height:24em;overflow:auto;user-select:all"
     return f"<details><summary {QUIET}>The same as JSON</summary><pre style='{style}'>{text}</pre></details>"
 
 
 def identity(receipt: Receipt) -> str:
-    run = receipt.run
-    parts = [f"Run {run.id}", f"started {run.started_at}", f"source sha256 {run.source_sha256}"]
-    if run.image is not None:
-        parts.append(f"image {run.image.id}")
-    text = escape(safe_name(", ".join(parts), 400))
-    return f"<details><summary {QUIET}>Which run</summary><div style='word-break:break-all'>{text}</div></details>"
+    text = escape(safe_name(f"Run {receipt.run.id}, of the source with sha256 {receipt.run.source_sha256}", 400))
+    style = "word-break:break-all"
+    return f"<details><summary {QUIET}>Which run</summary><div style='{style}'>{text}</div></details>"

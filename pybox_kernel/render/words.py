@@ -1,14 +1,14 @@
 """A receipt in plain words, for a person who teaches and not for a kernel hacker. Every renderer shows these.
 
-Four kinds of fact stay apart: allowed, seen from outside, said by the program, not known. Every text that comes
-from a receipt passes ``safe_name``.
+Four kinds of fact stay apart: allowed, seen from outside, said by the program, not known. Every text that
+comes from a receipt passes ``safe_name``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybox_kernel.render.amounts import counted, megabytes, milliseconds, seconds, sentence, size
+from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import Tone, ending, is_cut
 from pybox_kernel.safe_display import safe_name
 
@@ -80,7 +80,7 @@ class Words(NamedTuple):
     icon: str
     verdict: str
     notes: tuple[str, ...]
-    """What stands behind the verdict in the folded line."""
+    """What stands behind the verdict in the folded line; at least one."""
     main: tuple[Section, ...]
     """For a person who reads only a few lines, under short labels; empty where nothing is unusual."""
     differences: tuple[Difference, ...]
@@ -91,14 +91,13 @@ class Words(NamedTuple):
     steps: tuple[StepBar, ...]
 
     @property
-    def tail(self) -> str:
-        """The notes, with what joins them to the verdict."""
-        joint = " " if self.verdict.endswith(".") else " · "
-        return joint + " · ".join(self.notes) if self.notes else ""
+    def joint(self) -> str:
+        """What stands between the verdict and the notes."""
+        return " " if self.verdict.endswith(".") else " · "
 
     @property
     def folded(self) -> str:
-        return f"{self.icon} {self.verdict}{self.tail}"
+        return f"{self.icon} {self.verdict}{self.joint}{' · '.join(self.notes)}"
 
 
 SEEN, SAID, NOT_KNOWN = "Seen from outside", "The program says", "Not known"
@@ -121,8 +120,7 @@ def words(receipt: Receipt) -> Words:
         icon=told.icon,
         verdict=told.verdict,
         notes=tuple(told.notes),
-        main=tuple(Section(label, tuple(told_of)) for label, told_of in main if told_of)
-        * (told.tone != "ok"),
+        main=tuple(Section(label, tuple(told_of)) for label, told_of in main if told_of) * (told.tone != "ok"),
         differences=tuple(differences(receipt)),
         sections=tuple(section for section in sections if section.sentences),
         meters=tuple(meters(receipt)) if started else (),
@@ -173,13 +171,11 @@ def also_seen(receipt: Receipt) -> Iterator[str]:
     elif box.id is None:
         yield "There was no box."
     if observed.boundary.kind == "this_kernel":
-        yield "The box was on this computer's own kernel, with no virtual machine in between."
+        yield "No virtual machine: this computer's own kernel."
     elif observed.boundary.kind == "other_kernel":
-        yield "Another kernel than this computer's was in between: a virtual machine, or another computer."
-    if observed.end.evidence:
-        yield sentence(f"Evidence: {'; '.join(safe_name(text) for text in observed.end.evidence)}", 600)
+        yield "Another kernel than this computer's: a virtual machine, or another computer."
     if observed.end.how != "not_started":
-        yield "Amounts of memory and processes include starting up."
+        yield "The figures for memory and processes include start-up."
         if not observed.meters.final:
             yield "All amounts are from the last look before the end, not final."
 
@@ -224,7 +220,7 @@ def also_not_known(receipt: Receipt) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for entry in receipt.unknown:
         question = QUESTIONS.get(entry.what) or safe_name(entry.what.replace("_", " "), 100)
-        reasons.setdefault(sentence(entry.why), []).append(question)
+        reasons.setdefault(finished(entry.why), []).append(question)
     for why, questions in reasons.items():
         text = ", ".join(questions)
         yield f"{text[:1].upper()}{text[1:]}: {why}"
@@ -247,9 +243,7 @@ def meters(receipt: Receipt) -> Iterator[Meter]:
     peak, most = found.memory_peak_bytes, policy.memory_bytes
     yield meter("memory, most", peak, most, f"{megabytes(peak or 0)} of {megabytes(most)} MB")
     refused = f"; refused {counted(found.task_limit_hits, 'time')}" if found.task_limit_hits else ""
-    yield meter(
-        "processes, most", found.tasks_peak, policy.tasks, f"{found.tasks_peak} of {policy.tasks}{refused}"
-    )
+    yield meter("processes, most", found.tasks_peak, policy.tasks, f"{found.tasks_peak} of {policy.tasks}{refused}")
     processor = limit * policy.cpu_cores
     held = found.cpu_throttled_periods
     slowed = f"; held back {counted(held, 'time')}" if held is not None else ""

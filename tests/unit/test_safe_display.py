@@ -97,6 +97,7 @@ def invisible(text: str) -> set[str]:
 )
 def test_characters(given_bytes: bytes, shown: str) -> None:
     assert cleaned(given_bytes) == shown
+    assert cleaned(*(bytes([byte]) for byte in given_bytes)) == shown
     assert safe_text(given_bytes) == shown
 
 
