@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pybox_kernel import seccomp
@@ -65,6 +65,6 @@ def is_down(flags: object) -> bool:
 
 
 def unknown_devices(devices: object) -> list[str] | None:
-    if not isinstance(devices, Iterable):
+    if not isinstance(devices, list):
         return None
-    return sorted(str(name) for name in devices if name not in DEVICES)
+    return sorted(name for name in map(str, devices) if name not in DEVICES)

@@ -45,7 +45,7 @@ MOUNTS: Final[Mapping[str, Mount]] = {
     "/sys": of("sysfs", "ro nosuid nodev noexec"),
     "/sys/firmware": of("tmpfs", "ro"),
     "/sys/devices/virtual/powercap": of("tmpfs", "ro"),
-    "/sys/fs/cgroup": of("tmpfs cgroup2", "nosuid nodev noexec"),
+    "/sys/fs/cgroup": of("tmpfs", "nosuid nodev noexec"),
     "/etc/resolv.conf": of(ANY_DISK, "ro"),
     "/etc/hostname": of(ANY_DISK, "ro"),
     "/etc/hosts": of(ANY_DISK, "ro"),
@@ -69,7 +69,7 @@ MOUNTS: Final[Mapping[str, Mount]] = {
 read-only files, and the kernel files that engines hide. Files hidden behind /dev/null are mounts of the box's /dev."""
 
 V1_CGROUP_MOUNT: Final = re.compile(r"/sys/fs/cgroup/[a-z_,=]{1,40}\Z")
-V1_CGROUP: Final = of("cgroup cgroup2", "ro nosuid nodev noexec")
+CGROUP_MOUNT: Final = of("cgroup cgroup2", "ro nosuid nodev noexec")
 REQUIRED_MOUNTS: Final = ("/", "/proc", "/proc/sys", "/dev", "/sys", "/sys/firmware", "/box", "/tmp", "/dev/shm")  # noqa: S108
 ENGINE_FILES: Final = ("/etc/resolv.conf", "/etc/hostname", "/etc/hosts")
 
@@ -211,7 +211,7 @@ def addresses_v4(text: str | None) -> object:
 
 
 def routes_v4(text: str | None) -> object:
-    if text is None:
+    if text is None or not text.startswith("Iface"):
         return NOT_READ
     return sorted({line.split()[0] for line in text.splitlines()[1:] if line.split()})
 
@@ -249,7 +249,7 @@ def compare_mounts(
             wrong.append("a line that cannot be read")
             continue
         point = unescaped(before[4])
-        if point in seen or rule(point) is None:
+        if point in seen or rule(point, after[0]) is None:
             wrong.append(point)
         options, own = frozenset(before[5].split(",")), frozenset(after[2].split(","))
         seen[point] = Mounted(unescaped(before[3]), after[0], options, own)
@@ -257,7 +257,7 @@ def compare_mounts(
     compare.require("mounts missing", [], [point for point in REQUIRED_MOUNTS if point not in seen])
     sizes = bounded_folders(policy, identity)
     for point, found in sorted(seen.items()):
-        allowed = rule(point)
+        allowed = rule(point, found.kind)
         if allowed is None:
             continue
         kinds = found.kind in allowed.types if allowed.types else found.kind not in KERNEL_MADE
@@ -275,8 +275,11 @@ def compare_mounts(
             compare.require(f"source of {point}", "the engine's own file", found.root, met)
 
 
-def rule(point: str) -> Mount | None:
-    return V1_CGROUP if V1_CGROUP_MOUNT.match(point) else MOUNTS.get(point)
+def rule(point: str, kind: str) -> Mount | None:
+    """With cgroup v2 the one cgroup tree itself is at the place of v1's folder of trees."""
+    if V1_CGROUP_MOUNT.match(point) or (point == "/sys/fs/cgroup" and kind == "cgroup2"):
+        return CGROUP_MOUNT
+    return MOUNTS.get(point)
 
 
 def bounded_folders(policy: Policy, identity: Identity) -> dict[str, frozenset[str]]:
