@@ -116,7 +116,7 @@ def checked_deadline(policy: Policy, seconds: object) -> float:
             f"The time limit {str(seconds)[:40]!r} is not {wanted}.", "Give a number, like 5 or 0.5."
         ) from None
     if not math.isfinite(value) or not 0 < value <= longest:
-        raise OptionError(f"The time limit is {value:g} seconds; it must be {wanted}.", "Give a number, like 5 or 0.5.")
+        raise OptionError(f"The time limit is {value:.12g} seconds; it must be {wanted}.", "Give a number, like 5 or 0.5.")
     return value
 
 
