@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+from pydantic import ValidationError
 
 from pybox_kernel.policy import MIB, STDLIB
 from pybox_kernel.receipt import Receipt
@@ -24,10 +27,10 @@ def steps(found: tuple[tuple[str, float, float], ...]) -> list[dict[str, Any]]:
 
 
 def ended(how: str, *evidence: str, code: int | None = None, signal: str | None = None) -> dict[str, Any]:
-    engine = [] if code is None else [f"the engine recorded exit status {code}"]
     by_itself = [BY_ITSELF] if how in ("exited", "signal") else []
-    code = None if how in ("deadline", "stopped") else code
-    return {"how": how, "exit_code": code, "signal": signal, "evidence": [*engine, *evidence, *by_itself]}
+    engine = [] if code is None else [f"the engine recorded exit status {code}"]
+    code = code if how in ("exited", "signal", "box_lost") else None
+    return {"how": how, "exit_code": code, "signal": signal, "evidence": [*by_itself, *evidence, *engine]}
 
 
 def receipt(**changes: Any) -> Receipt:
@@ -94,6 +97,9 @@ def receipt(**changes: Any) -> Receipt:
         assert name in place, path
         place[name] = value
     return Receipt.model_validate(document)
+
+
+NO_EXIT_CODE = {"what": "exit_code", "why": "the box ended without saying how the program did"}
 
 
 def not_read(*names: str, why: str = "the box was gone before they could be read") -> list[dict[str, str]]:
@@ -191,6 +197,7 @@ def samples() -> dict[str, Receipt]:
             unknown=[
                 *not_read("tasks_peak", "task_limit_hits", "cpu_seconds", "cpu_throttled_periods"),
                 {"what": "ran_seconds", "why": "the box ended without saying how long the program ran"},
+                NO_EXIT_CODE,
             ],
             problem={
                 "code": "box",
@@ -239,33 +246,44 @@ def samples() -> dict[str, Receipt]:
 
 
 HOSTILE = "</pre><script>alert(1)</script>'\"&amp;\x1b[2J\u202e\u200b\n\r\0<img src=x onerror=alert(1)>"
-FIXED = {"schema", "how", "source", "kind"}
-"""The fields whose texts are from a list."""
+
+
+def texts(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:
+    """The paths of all texts in a document."""
+    if isinstance(value, str):
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from texts(item, *path, key)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from texts(item, *path, number)
 
 
 def hostile(text: str = HOSTILE) -> list[Receipt]:
-    """Every sample with ``text`` in place of every text that the models leave free."""
+    """Every sample, with something in every list, and with ``text`` wherever the models take any text."""
+    return [spoiled(sample, text) for sample in samples().values()]
 
-    def spoiled(value: Any, name: str = "") -> Any:
-        if isinstance(value, dict):
-            return {key: spoiled(item, key) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [spoiled(item, name) for item in value]
-        # The names of what is unknown are held against what is null, so they are spoiled beside the true ones.
-        return text if isinstance(value, str) and name not in FIXED | {"what"} else value
 
-    found = []
-    for sample in samples().values():
-        document = spoiled(sample.model_dump(by_alias=True))
-        document["unknown"] = [*document["unknown"], {"what": text, "why": text}]
-        document["said"]["withheld"] = [{"what": text, "bytes": 1}]
-        document["said"]["files"] = [{"name": text, "bytes": 1, "sha256": text}]
-        document["said"]["error"] = text
-        document["said"]["stdout"]["text"] = text
-        document["observed"]["steps"] = [{"name": text, "offset_ms": 0.0, "duration_ms": 1.0}]
-        look = document["observed"]["seal"]["engine"]
-        if not document["observed"]["seal"]["before_start"]:
-            look["differences"] = [{"setting": text, "wanted": text, "found": text}]
-        document["problem"] = {"code": text, "message": text, "advice": text}
-        found.append(Receipt.model_validate(document))
-    return found
+def spoiled(sample: Receipt, text: str) -> Receipt:
+    document = sample.model_dump(mode="json", by_alias=True)
+    observed, said = document["observed"], document["said"]
+    observed["end"]["evidence"] = [text, text]
+    observed["steps"] = [{"name": text, "offset_ms": 0.0, "duration_ms": 1.0}]
+    if not observed["seal"]["before_start"]:
+        observed["seal"]["engine"]["differences"] = [{"setting": text, "wanted": text, "found": text}]
+    said["error"] = said["stdout"]["text"] = text
+    said["withheld"] = [{"what": text, "bytes": 1}]
+    said["files"] = [{"name": text, "bytes": 1, "sha256": "6f" * 32}]
+    document["unknown"].append({"what": text, "why": text})
+    document["problem"] = {"code": text, "message": text, "advice": text}
+    for *above, name in texts(document):
+        place: Any = document
+        for key in above:
+            place = place[key]
+        before, place[name] = place[name], text
+        try:
+            Receipt.model_validate(document)
+        except ValidationError:
+            place[name] = before
+    return Receipt.model_validate(document)

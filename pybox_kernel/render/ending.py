@@ -170,7 +170,7 @@ def ended_at_deadline(receipt: Receipt) -> Ending:
         f"Stopped at its {limit:g} s limit",
         seen=[
             f"Still running at {limit:g} s; it and everything it had started were stopped.",
-            *decisive(receipt),
+            *evidence_of(receipt)[:1],
         ],
         not_known=["Whether it would have finished."],
         to_do=[longer if limit < longest else "Less work at a time."],
@@ -181,7 +181,7 @@ def ended_on_request(receipt: Receipt) -> Ending:
     return Ending(
         "stop",
         "Stopped by you",
-        seen=["It and everything it had started were stopped.", *decisive(receipt)],
+        seen=["It and everything it had started were stopped.", *evidence_of(receipt)[:1]],
         not_known=["Whether it would have finished."],
     )
 
@@ -192,7 +192,7 @@ def box_lost(receipt: Receipt) -> Ending:
         "bad",
         "The box ended without its last report",
         notes=[] if killed else ["cause not established"],
-        seen=decisive(receipt),
+        seen=evidence_of(receipt),
         not_known=["Whether the program had finished, and what was lost."],
         to_do=[] if receipt.problem or killed else ["Run it once more."],
         tells=frozenset({"problem"} if killed else {"problem", "memory"}),
@@ -203,7 +203,7 @@ def warden_failed(receipt: Receipt) -> Ending:
     return Ending(
         "bad",
         "PyBox's own part in the box failed",
-        seen=decisive(receipt),
+        seen=evidence_of(receipt),
         not_known=["How far the program came."],
         to_do=[] if receipt.problem else ["Run it once more."],
         tells=frozenset({"problem"}),
@@ -238,9 +238,8 @@ TOLD: Final[dict[How, Callable[[Receipt], Ending]]] = {
 }
 
 
-def decisive(receipt: Receipt) -> list[str]:
-    """The last piece of evidence, which is the one that tells the ways to end apart."""
-    return [sentence(text) for text in receipt.observed.end.evidence[-1:]]
+def evidence_of(receipt: Receipt) -> list[str]:
+    return [sentence(text) for text in receipt.observed.end.evidence]
 
 
 # What else happened

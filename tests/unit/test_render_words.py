@@ -13,7 +13,7 @@ from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.ending import NOT_RUN
 from pybox_kernel.render.words import Words, words
-from tests.receipts import NEVER_STARTED, NO_ENGINE, ended, not_read, receipt, samples
+from tests.receipts import NEVER_STARTED, NO_ENGINE, NO_EXIT_CODE, ended, not_read, receipt, samples
 
 UNFINISHED: dict[str, Any] = {"said__completed": False}
 WROTE = {"bytes": 12, "kept": 12, "bad_bytes": 0}
@@ -150,17 +150,22 @@ def section(found: Words, heading: str) -> str:
             "◷ Stopped by you · output so far kept · 0.3 of 2 s · sealed",
         ),
         (
-            {"observed__end": ended("box_lost"), **UNFINISHED},
+            {"observed__end": ended("box_lost", code=137), **UNFINISHED},
             "✗ The box ended without its last report · cause not established · output so far kept"
             " · 0.3 of 2 s · sealed",
         ),
         (
-            {"observed__end": ended("box_lost"), "observed__meters__oom_kills": 1, **UNFINISHED},
+            {"observed__end": ended("box_lost", code=137), "observed__meters__oom_kills": 1, **UNFINISHED},
             "✗ The box ended without its last report · part of it was killed for memory"
             " · output so far kept · 0.3 of 2 s · sealed",
         ),
         (
-            {"observed__end": ended("warden_failed"), "problem": PROBLEM, **UNFINISHED},
+            {
+                "observed__end": ended("warden_failed"),
+                "problem": PROBLEM,
+                "unknown": [NO_EXIT_CODE],
+                **UNFINISHED,
+            },
             "✗ PyBox's own part in the box failed · output so far kept · 0.3 of 2 s · sealed",
         ),
         (NO_ENGINE, "■ Not run: no container engine answers. Your code never started."),
@@ -300,7 +305,7 @@ def test_the_steps_lie_within_the_whole() -> None:
     assert steps[-1].name == "removed, looked again"
     assert all(0 <= step.start <= step.start + step.length <= 1 + 1e-9 for step in steps)
     assert steps[-1].start + steps[-1].length == pytest.approx(1)
-    odd = receipt(observed__steps=[{"name": "odd", "offset_ms": -5.0, "duration_ms": 0.0}])
+    odd = receipt(observed__steps=[{"name": "odd", "offset_ms": 0.0, "duration_ms": 0.0}])
     assert words(odd).steps == (("odd", "0.0 ms", 0.0, 0.0, False),)
 
 
@@ -333,7 +338,7 @@ def every_combination() -> list[Receipt]:
                 observed__box__removed=removed,
                 **({"said__stdout": stdout, "said__stderr": stdout} if how != "not_started" else {}),
                 problem=problem,
-                unknown=not_read(*(name for name, value in values.items() if value is None)),
+                unknown=[*not_read(*(name for name, value in values.items() if value is None)), NO_EXIT_CODE],
             )
         )
     return found
