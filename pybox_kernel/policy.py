@@ -7,13 +7,24 @@ section 2 and are never retyped elsewhere: code, receipts and tests read them fr
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from pybox_kernel.errors import OptionError, SourceError
 
-__all__ = ["KIB", "MIB", "STDLIB", "UID_FIRST", "UID_LAST", "Policy", "checked_deadline", "checked_source"]
+__all__ = [
+    "KIB",
+    "MIB",
+    "STDLIB",
+    "UID_FIRST",
+    "UID_LAST",
+    "Count",
+    "Policy",
+    "Quantity",
+    "checked_deadline",
+    "checked_source",
+]
 
 KIB: Final = 1024
 MIB: Final = 1024 * 1024
@@ -23,6 +34,9 @@ UID_LAST: Final = 59999
 
 LONGEST_DEADLINE_SECONDS: Final = 30.0
 
+Count = Annotated[int, Field(ge=0)]
+Quantity = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
 
 class Policy(BaseModel):
     """What a box is allowed. Bytes, seconds and counts; every field is a limit, never a wish."""
@@ -30,33 +44,33 @@ class Policy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     image: str
-    memory_bytes: int
+    memory_bytes: Count
     """Memory and swap together: the two limits are equal, so there is no swap."""
-    cpu_cores: float
-    tasks: int
+    cpu_cores: Quantity
+    tasks: Count
     """Processes and threads together, the warden and the runner included."""
-    deadline_seconds: float
-    longest_deadline_seconds: float
-    open_files: int
-    core_bytes: int
+    deadline_seconds: Quantity
+    longest_deadline_seconds: Quantity
+    open_files: Count
+    core_bytes: Count
     """1 and not 0: a limit of 0 does not stop a core handler that is a pipe (core(5), fs/coredump.c)."""
-    locked_memory_bytes: int
-    message_queue_bytes: int
-    work_bytes: int
+    locked_memory_bytes: Count
+    message_queue_bytes: Count
+    work_bytes: Count
     """Size of ``/box``, the working directory."""
-    temporary_bytes: int
+    temporary_bytes: Count
     """Size of ``/tmp``."""
-    shared_memory_bytes: int
-    inodes: int
+    shared_memory_bytes: Count
+    inodes: Count
     """Files and folders in each of ``/box``, ``/tmp`` and ``/dev/shm``."""
-    source_bytes: int
-    kept_bytes: int
+    source_bytes: Count
+    kept_bytes: Count
     """Output kept of each stream: the first half and the last half."""
-    release_seconds: float
+    release_seconds: Quantity
     """How long an ended box stays open for its meters to be read."""
-    backstop_seconds: float
+    backstop_seconds: Quantity
     """How long after the deadline the supervisor ends a box whose own timer did not."""
-    stop_seconds: float
+    stop_seconds: Quantity
     """How long a box may take to answer a request to stop."""
     environment: tuple[tuple[str, str], ...]
     """Exactly the program's environment."""
@@ -116,7 +130,9 @@ def checked_deadline(policy: Policy, seconds: object) -> float:
             f"The time limit {str(seconds)[:40]!r} is not {wanted}.", "Give a number, like 5 or 0.5."
         ) from None
     if not math.isfinite(value) or not 0 < value <= longest:
-        raise OptionError(f"The time limit is {value:.12g} seconds; it must be {wanted}.", "Give a number, like 5 or 0.5.")
+        raise OptionError(
+            f"The time limit is {value:.12g} seconds; it must be {wanted}.", "Give a number, like 5 or 0.5."
+        )
     return value
 
 

@@ -7,11 +7,11 @@ built otherwise for its meters, its exit and its removal.
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from pybox_kernel.policy import Policy
+from pybox_kernel.policy import Count, Policy, Quantity
 
 __all__ = [
     "Asked",
@@ -51,6 +51,12 @@ How = Literal["not_started", "exited", "signal", "deadline", "stopped", "box_los
 ``warden_failed``  PyBox's own part inside the box failed
 """
 
+ENDED_BY_ITSELF = ("exited", "signal", "box_lost", "warden_failed")
+"""The ends that have an exit code, or one that is not known. A program that was ended has none."""
+
+Token = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
 
 class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,14 +67,14 @@ class Image(Model):
 
     name: str
     id: str
-    recipe_sha256: str
+    recipe_sha256: Sha256
     base: str
 
 
 class Run(Model):
-    id: str
-    source_sha256: str
-    source_bytes: int
+    id: Token
+    source_sha256: Sha256
+    source_bytes: Count
     image: Image | None
     """Null where no image was set up."""
     started_at: str
@@ -78,14 +84,14 @@ class Run(Model):
 class Options(Model):
     """What this run asked for beyond the policy's own values."""
 
-    deadline_seconds: float
+    deadline_seconds: Quantity
 
 
 class Asked(Model):
     policy: Policy
     options: Options
-    seccomp_sha256: str
-    uid: int | None
+    seccomp_sha256: Sha256
+    uid: Count | None
     """The box's own user and group id; null where no box was made."""
 
 
@@ -96,7 +102,7 @@ class NotAsRequired(Model):
 
 
 class Checked(Model):
-    checked: int
+    checked: Count
     """How many settings were compared; 0 where this look was not reached."""
     differences: tuple[NotAsRequired, ...]
 
@@ -116,7 +122,7 @@ class Seal(Model):
 
 class End(Model):
     how: How
-    exit_code: int | None
+    exit_code: Annotated[int, Field(ge=0, le=255)] | None
     """As the box's engine gives it: 0-255, 128 + n after signal n. Null where there was none."""
     signal: str | None
     evidence: tuple[str, ...]
@@ -128,13 +134,13 @@ class Meters(Model):
 
     final: bool
     """True if read after every process of the program was dead; false for the last sample before that."""
-    memory_peak_bytes: int | None
-    oom_kills: int | None
-    tasks_peak: int | None
-    task_limit_hits: int | None
-    cpu_seconds: float | None
-    cpu_throttled_periods: int | None
-    ran_seconds: float | None
+    memory_peak_bytes: Count | None
+    oom_kills: Count | None
+    tasks_peak: Count | None
+    task_limit_hits: Count | None
+    cpu_seconds: Quantity | None
+    cpu_throttled_periods: Count | None
+    ran_seconds: Quantity | None
     """From the source's last byte in the box to the program's end, by the warden's monotonic clock."""
 
 
@@ -147,12 +153,12 @@ class Boundary(Model):
 
 class Step(Model):
     name: str
-    offset_ms: float
-    duration_ms: float
+    offset_ms: Quantity
+    duration_ms: Quantity
 
 
 class Box(Model):
-    id: str | None
+    id: Sha256 | None
     removed: bool | None
     """True: confirmed gone, by a fresh look at the engine and at the kernel's cgroups. False: it is still there.
     Null: no box was made, or it could not be confirmed (then see ``unknown``)."""
@@ -170,10 +176,10 @@ class Observed(Model):
 class Stream(Model):
     """One of the program's two output streams."""
 
-    bytes: int
-    kept: int
+    bytes: Count
+    kept: Count
     """Bytes kept: the beginning and the end; ``bytes - kept`` were dropped from the middle."""
-    bad_bytes: int
+    bad_bytes: Count
     """Bytes of the kept part that are not UTF-8, shown as replacement marks."""
     text: str | None = None
     """What was kept, made safe to show; null where the receipt stands beside its output."""
@@ -183,15 +189,15 @@ class Withheld(Model):
     """Something the program offered to show that PyBox did not let out."""
 
     what: str
-    bytes: int
+    bytes: Count
 
 
 class SavedFile(Model):
     """A file the program made; none leave the box in this version."""
 
     name: str
-    bytes: int
-    sha256: str
+    bytes: Count
+    sha256: Sha256
 
 
 class Said(Model):
@@ -201,7 +207,7 @@ class Said(Model):
     """That it reached its last statement."""
     stdout: Stream
     stderr: Stream
-    displays: int
+    displays: Count
     withheld: tuple[Withheld, ...]
     error: str | None
     """The name of the exception it reported, made safe to show."""
@@ -241,6 +247,12 @@ class Receipt(Model):
         for name, value in self.observed.meters:
             if started and value is None and name not in listed:
                 raise ValueError(f"{name} is null and not listed as unknown")
+        if (
+            self.observed.end.how in ENDED_BY_ITSELF
+            and self.observed.end.exit_code is None
+            and "exit_code" not in listed
+        ):
+            raise ValueError("the exit code is null and not listed as unknown")
         if self.observed.box.id is not None and self.observed.box.removed is None and "removed" not in listed:
             raise ValueError("whether the box is gone is null and not listed as unknown")
         if started and not self.observed.seal.before_start:
@@ -267,5 +279,8 @@ class Receipt(Model):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Receipt:
-        """Raises pydantic.ValidationError for anything that is not a receipt of this version."""
-        return cls.model_validate_json(text, by_alias=True, by_name=False)
+        """Raises pydantic.ValidationError for anything that is not a receipt of this version, to the letter."""
+        receipt = cls.model_validate_json(text, strict=True, by_alias=True, by_name=False)
+        if "schema_" not in receipt.model_fields_set:
+            raise ValidationError.from_exception_data("Receipt", [{"type": "missing", "loc": ("schema",), "input": {}}])
+        return receipt

@@ -97,6 +97,8 @@ def end_of(program: Program, course: Course, unknown: list[Unknown]) -> End:
         return End(how=how, exit_code=None, signal=None, evidence=evidence)
     if how not in ("exited", "signal") or course.ended is None:
         code = status if how == "box_lost" else None
+        if how in ("box_lost", "warden_failed") and code is None:
+            unknown.append(Unknown(what="exit_code", why="the box ended without saying how the program did"))
         return End(how=how, exit_code=code, signal=None, evidence=evidence)
     code, killer = exit_of(course.ended)
     if status is not None and status != code:

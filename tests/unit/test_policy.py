@@ -1,4 +1,4 @@
-"""What a cell may give: a program that is UTF-8 text within bounds, and a deadline. All else is refused, with reasons."""
+"""What a cell may give: a program that is UTF-8 text within bounds, and a deadline. All else is refused, and why."""
 
 from __future__ import annotations
 
