@@ -100,6 +100,8 @@ def missing() -> list[str]:
     found = {
         "mmdebstrap": shutil.which("mmdebstrap") is not None and Path(MERGED_USR).is_dir(),
         "debian-archive-keyring": Path(KEYRING).is_file(),
+        # Without root, mmdebstrap unpacks under the subordinate uids that this package lets a user have.
+        "uidmap": os.geteuid() == 0 or shutil.which("newuidmap") is not None,
     }
     return [name for name, is_there in found.items() if not is_there]
 
