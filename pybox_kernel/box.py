@@ -180,9 +180,10 @@ class Box:
         assert self.id is not None
         self._waiting = executor.submit(self.engine.wait_removed, self.id, seconds)
 
-    def kill(self) -> None:
+    def kill(self) -> bool:
+        """False if it had ended before."""
         assert self.id is not None
-        self.engine.kill(self.id)
+        return self.engine.kill(self.id)
 
     def destroy(self) -> None:
         """See the module. Afterwards ``removed`` is True (confirmed gone), False (still there), None (no box, or not

@@ -153,9 +153,11 @@ class Conversation:
                     stop_sent = True
                     self._send(b"S", b"")
                     backstop = min(backstop, time.monotonic() + self._program.policy.stop_seconds)
-                for frame in self._frames(backstop):
+                frames = self._frames(backstop)
+                for frame in frames:
                     self._take(frame)
-                if self._is_going_on() and time.monotonic() >= backstop:
+                # After a pause of this computer the backstop is over, and the box's own account may still lie here.
+                if not frames and self._is_going_on() and time.monotonic() >= backstop:
                     self._end_from_outside("stopped" if stop_sent else "deadline")
                     return
         finally:
@@ -166,8 +168,8 @@ class Conversation:
     def _end_from_outside(self, why: Literal["deadline", "stopped"]) -> None:
         """The backstop: the box's own timer, or its answer to a stop, did not come."""
         self._sample(final=False)
-        self._course.backstop = why
-        self._box.kill()
+        if self._box.kill():
+            self._course.backstop = why
 
     def _take(self, frame: Frame) -> None:
         transcript = self._course.transcript

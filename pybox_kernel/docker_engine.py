@@ -273,13 +273,15 @@ class DockerEngine:
         with translated(self._address, "start a box"):
             self._client(ANSWER_SECONDS).start(container_id)
 
-    def kill(self, container_id: str) -> None:
+    def kill(self, container_id: str) -> bool:
         with translated(self._address, "stop a box"):
             try:
                 self._client().kill(container_id, "SIGKILL")
             except docker.errors.APIError as error:
                 if error.status_code not in (404, 409):
                     raise
+                return False
+        return True
 
     def remove(self, container_id: str) -> None:
         with translated(self._address, "remove a box"):

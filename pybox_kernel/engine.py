@@ -96,8 +96,8 @@ class Engine(Protocol):
 
     def start(self, container_id: str) -> None: ...
 
-    def kill(self, container_id: str) -> None:
-        """SIGKILL to everything in it. A container that is not running or not there is no error."""
+    def kill(self, container_id: str) -> bool:
+        """SIGKILL to everything in it. False where there was nothing to kill: it is not running, or not there."""
         ...
 
     def remove(self, container_id: str) -> None:

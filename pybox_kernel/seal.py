@@ -125,6 +125,10 @@ def host_config(policy: Policy, identity: Identity) -> dict[str, Any]:
         "AutoRemove": True,
         "CapDrop": ["ALL"],
         "CgroupnsMode": "private",
+        # Where none are named the engine copies this computer's own name servers and domains into the box.
+        "Dns": ["127.0.0.1"],
+        "DnsOptions": ["attempts:1"],
+        "DnsSearch": ["."],
         "IpcMode": "private",
         "LogConfig": {"Type": "none", "Config": {}},
         "Memory": policy.memory_bytes,

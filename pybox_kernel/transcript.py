@@ -71,6 +71,8 @@ class Transcript:
                 self.withhold(safe_name(mime), size)
             if self._watcher is not None:
                 self._watcher.display(safe_text(event.text))
+        else:
+            self.withhold("displays that could not be read", len(payload) - 1)
 
     def withhold(self, what: str, size: int) -> None:
         if len(self.withheld) < MOST_WITHHELD:

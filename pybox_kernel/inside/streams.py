@@ -70,6 +70,11 @@ class Events:
         self.dropped_bytes = 0
         self.completed = False
 
+    @property
+    def broken(self) -> bool:
+        """Something that came is no event, or its end never came."""
+        return self.garbled or self.skip > 0 or len(self.buffer) > 0
+
     def take(self, data: bytes) -> list[bytes]:
         """Whole events within bounds, ready to send on."""
         if self.garbled:
@@ -81,6 +86,7 @@ class Events:
                 gone = min(self.skip, len(self.buffer))
                 del self.buffer[:gone]
                 self.skip -= gone
+                self.dropped_bytes += gone
                 if self.skip:
                     return ready
             if len(self.buffer) < HEADER.size:
@@ -90,22 +96,19 @@ class Events:
                 self.garbled = True
                 self.buffer.clear()
                 return ready
-            over = length > LARGEST_EVENT or (kind == b"d" and self.total + length > EVENT_BYTES)
-            if over:
+            size = HEADER.size + length  # the header counts too: events of no length must come to an end as well
+            most = EVENT_BYTES if kind == b"d" else EVENT_BYTES + 2 * LARGEST_EVENT
+            if length > LARGEST_EVENT or (kind in (b"d", b"x") and self.total + size > most):
                 del self.buffer[: HEADER.size]
                 self.skip = length
                 self.dropped += 1
-                self.dropped_bytes += length
                 continue
-            if len(self.buffer) < HEADER.size + length:
+            if len(self.buffer) < size:
                 return ready
-            payload = bytes(self.buffer[HEADER.size : HEADER.size + length])
-            del self.buffer[: HEADER.size + length]
+            payload = bytes(self.buffer[HEADER.size : size])
+            del self.buffer[:size]
             if kind == b"c":
                 self.completed = True
             else:
-                self.total += length
-                if kind == b"x" and self.total > EVENT_BYTES + 2 * LARGEST_EVENT:
-                    self.dropped += 1
-                    continue
+                self.total += size
                 ready.append(kind + payload)

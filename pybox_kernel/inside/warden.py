@@ -128,8 +128,7 @@ class Warden:
 
     def reap(self) -> bool:
         try:
-            while os.read(self.children, 4096):
-                pass
+            os.read(self.children, 4096)  # once: the program can send signals as fast as they are read
         except BlockingIOError:
             pass
         while True:
@@ -349,7 +348,7 @@ class Warden:
             "streams": streams,
             "events_dropped": self.events.dropped,
             "events_dropped_bytes": self.events.dropped_bytes,
-            "events_garbled": self.events.garbled,
+            "events_garbled": self.events.broken,
             "all_reaped": self.all_reaped,
         }
         self.send(b"X", json.dumps(ended).encode())

@@ -318,7 +318,7 @@ def record() -> dict[str, Any]:
         **dict.fromkeys(("OomKillDisable", "Privileged", "PublishAllPorts"), False),
         **dict.fromkeys(("Binds", "BlkioDeviceReadBps", "BlkioDeviceReadIOps", "BlkioDeviceWriteBps", "CapAdd"), None),
         **dict.fromkeys(("BlkioDeviceWriteIOps", "BlkioWeightDevice", "DeviceCgroupRules", "DeviceRequests"), None),
-        **dict.fromkeys(("Devices", "Dns", "DnsOptions", "DnsSearch", "ExtraHosts", "GroupAdd", "Links"), None),
+        **dict.fromkeys(("Devices", "ExtraHosts", "GroupAdd", "Links"), None),
         **dict.fromkeys(("MemorySwappiness", "PortBindings", "VolumesFrom"), None),
     }
     return {
