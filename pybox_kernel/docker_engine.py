@@ -7,6 +7,7 @@ The SDK's sessions are not thread-safe, so each thread has a client of its own. 
 from __future__ import annotations
 
 import errno
+import http.client
 import os
 import socket
 import threading
@@ -79,11 +80,16 @@ def translated(address: str, doing: str) -> Iterator[None]:
     except (
         docker.errors.DockerException,
         requests.exceptions.RequestException,
+        docker.errors.StreamParseError,
         urllib3.exceptions.HTTPError,
+        http.client.HTTPException,
         OSError,
         ValueError,
     ) as error:
         raise from_cause(address, doing, error) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"The engine at {address} gave an answer of another form than an engine's when asked to {doing}."
+        raise EngineError(message, DOCTOR) from error
 
 
 def from_cause(address: str, doing: str, error: BaseException) -> EngineError:
@@ -229,27 +235,31 @@ class DockerEngine:
         with translated(self._address, "describe itself"):
             info: dict[str, Any] = self._client().info()
             version: dict[str, Any] = self._client().version()
-        return EngineFacts(
-            address=self._address,
-            version=str(version.get("Version", "")),
-            api_version=str(version.get("ApiVersion", "")),
-            engine_id=info.get("ID"),
-            kernel=info.get("KernelVersion"),
-            operating_system=info.get("OperatingSystem"),
-            architecture=info.get("Architecture"),
-            cgroup_version=info.get("CgroupVersion"),
-            cgroup_driver=info.get("CgroupDriver"),
-            default_runtime=info.get("DefaultRuntime"),
-            runc_version=next(
-                (str(part.get("Version")) for part in version.get("Components") or () if part.get("Name") == "runc"),
-                None,
-            ),
-            memory_limit=info.get("MemoryLimit"),
-            swap_limit=info.get("SwapLimit"),
-            cpu_limit=info.get("CpuCfsQuota"),
-            pids_limit=info.get("PidsLimit"),
-            security=tuple(info.get("SecurityOptions") or ()),
-        )
+            return EngineFacts(
+                address=self._address,
+                version=str(version.get("Version", "")),
+                api_version=str(version.get("ApiVersion", "")),
+                engine_id=info.get("ID"),
+                kernel=info.get("KernelVersion"),
+                operating_system=info.get("OperatingSystem"),
+                architecture=info.get("Architecture"),
+                cgroup_version=info.get("CgroupVersion"),
+                cgroup_driver=info.get("CgroupDriver"),
+                default_runtime=info.get("DefaultRuntime"),
+                runc_version=next(
+                    (
+                        str(part.get("Version"))
+                        for part in version.get("Components") or ()
+                        if part.get("Name") == "runc"
+                    ),
+                    None,
+                ),
+                memory_limit=info.get("MemoryLimit"),
+                swap_limit=info.get("SwapLimit"),
+                cpu_limit=info.get("CpuCfsQuota"),
+                pids_limit=info.get("PidsLimit"),
+                security=tuple(info.get("SecurityOptions") or ()),
+            )
 
     def create(self, name: str, config: Mapping[str, Any]) -> str:
         with translated(self._address, "make a box"):
@@ -258,8 +268,7 @@ class DockerEngine:
 
     def inspect(self, container_id: str) -> Mapping[str, Any]:
         with translated(self._address, "describe a box"):
-            record: Mapping[str, Any] = self._client().inspect_container(container_id)
-            return record
+            return dict(self._client().inspect_container(container_id))
 
     def attach(self, container_id: str) -> DockerConnection:
         with translated(self._address, "connect to a box"):
@@ -313,15 +322,15 @@ class DockerEngine:
             filters["name"] = [f"^/{name}$"]
         with translated(self._address, "list its containers"):
             lines = self._client().containers(all=True, filters=filters)
-        return [
-            ContainerRecord(
-                id=str(line["Id"]),
-                name=str((line.get("Names") or [""])[0]).removeprefix("/"),
-                labels=dict(line.get("Labels") or {}),
-                state=str(line.get("State", "")),
-            )
-            for line in lines
-        ]
+            return [
+                ContainerRecord(
+                    id=str(line["Id"]),
+                    name=str((line.get("Names") or [""])[0]).removeprefix("/"),
+                    labels=dict(line.get("Labels") or {}),
+                    state=str(line.get("State", "")),
+                )
+                for line in lines
+            ]
 
     def image(self, reference: str) -> ImageRecord:
         with translated(self._address, f"describe the image {reference[:80]}"):
