@@ -1,6 +1,6 @@
 """Draws docs/receipts.png: receipts of real runs, as a notebook shows them, light and dark. Needs Chromium.
 
-    .venv/bin/python scripts/picture.py
+.venv/bin/python scripts/picture.py
 """
 
 from __future__ import annotations
@@ -47,7 +47,12 @@ def main() -> None:
         target.parent.mkdir(exist_ok=True)
         command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
         command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-        command += [f"--user-data-dir={folder}/profile", "--window-size=1500,1230", "--hide-scrollbars", f"--screenshot={target}"]
+        command += [
+            f"--user-data-dir={folder}/profile",
+            "--window-size=1500,1230",
+            "--hide-scrollbars",
+            f"--screenshot={target}",
+        ]
         subprocess.run([*command, page.as_uri()], check=True, stderr=subprocess.DEVNULL)
     sys.stdout.write(f"{target}\n")
 

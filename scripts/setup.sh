@@ -126,7 +126,7 @@ if ! installed $extras; then
     for done in lab $extras; do fingerprint >".venv/pybox-setup-$done"; done
 fi
 
-.venv/bin/pybox-kernel setup --yes
+.venv/bin/pybox-kernel setup --yes --base "${PYBOX_BASE:-auto}"
 .venv/bin/pybox-kernel install --sys-prefix
 touch .venv/pybox-box
 echo "Ready: make demo shows it in this terminal, make lab opens JupyterLab"

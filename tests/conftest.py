@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -22,19 +21,14 @@ from pybox_kernel.session import Session
 
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state folder for this test run alone; the images of the user's own are known to it, so that none is made twice."""
-    own = home_path()
+    """A state folder for this test run alone."""
     folder = tmp_path_factory.mktemp("pybox-home")
     folder.chmod(0o700)
-    if (own / "images.json").is_file():
-        shutil.copy(own / "images.json", folder / "images.json")
-    before = os.environ.get("PYBOX_HOME")
-    os.environ["PYBOX_HOME"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["PYBOX_HOME"]
-    else:
-        os.environ["PYBOX_HOME"] = before
+    own = home_path()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYBOX_HOME", str(folder))
+        patch.setenv("PYBOX_OWN_HOME", str(own))
+        yield folder
 
 
 @pytest.fixture(scope="session")
@@ -46,13 +40,19 @@ def engine() -> Iterator[DockerEngine]:
 
 
 @pytest.fixture(scope="session")
-def box_image(engine: DockerEngine, home: Path) -> RecordedImage:
-    """The stdlib box image, made now if set-up has not."""
+def box_image(engine: DockerEngine, home: Path) -> Iterator[RecordedImage]:
+    """The stdlib box image: the one that set-up made, if it is of this version; else one made now, for this run."""
     store = ImageStore(home)
     try:
-        return require(engine, store)
+        recorded = require(engine, ImageStore(Path(os.environ["PYBOX_OWN_HOME"])))
     except PyBoxError:
-        return image_build.carry_out(engine, store, images.plan(engine, store, base="debian"), print)
+        recorded = image_build.carry_out(engine, store, images.plan(engine, store, base="debian"), print)
+        yield recorded
+        engine.remove_image(recorded.reference)
+        engine.remove_image(recorded.base_image.reference)
+    else:
+        store.record(recorded)
+        yield recorded
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,19 @@ def test_the_wheel_holds_the_kernelspec_and_what_it_installs_is_found(tmp_path: 
     wheel = tmp_path / built.stdout.split()[-1]
     place = tmp_path / "installed"
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--prefix", place, wheel],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-index",
+            "--ignore-installed",
+            "--prefix",
+            place,
+            wheel,
+        ],
         check=True,
     )
     folder = place / "share" / "jupyter" / "kernels" / KERNEL_NAME
