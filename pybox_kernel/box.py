@@ -11,11 +11,9 @@ import pwd
 import random
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final, TypeVar
 
-from pybox_kernel.engine import Connection, Engine
+from pybox_kernel.engine import Connection, Engine, Removal
 from pybox_kernel.errors import BoxError, EngineNotFound, PyBoxError, SealError
 from pybox_kernel.journal import Entry, Journal
 from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
@@ -92,7 +90,7 @@ class Box:
         self.why_not_confirmed = ""
         self._journalled = False
         self._create_unanswered = False
-        self._waiting: Future[int | None] | None = None
+        self._removal: Removal | None = None
 
     def create(self) -> None:
         """Makes the box and reads it back from the engine. Raises SealError if anything differs, EngineError."""
@@ -174,11 +172,11 @@ class Box:
                 differences,
             )
 
-    def expect_removal(self, executor: Executor, seconds: float) -> None:
+    def expect_removal(self) -> None:
         """Asks the engine to tell when it has removed the box, and with which exit status. Call it before the box
         may end, so that the status is not missed."""
         assert self.id is not None
-        self._waiting = executor.submit(self.engine.wait_removed, self.id, seconds)
+        self._removal = self.engine.expect_removal(self.id)
 
     def kill(self) -> bool:
         """False if it had ended before."""
@@ -197,7 +195,7 @@ class Box:
             self._settle_unmade(errors)
             return
         box_id = self.id
-        if self._waiting is not None:
+        if self._removal is not None:
             attempt(errors, self._collect_status)
         for _ in range(REMOVAL_TRIES):
             found = attempt(errors, lambda: self._exists(box_id))
@@ -208,7 +206,8 @@ class Box:
                 continue
             time.sleep(0.02)
             attempt(errors, lambda: self.engine.wait_removed(box_id, REMOVED_SECONDS))
-        found = attempt(errors, lambda: self._exists(box_id))
+        else:
+            found = attempt(errors, lambda: self._exists(box_id))
         standing = self._standing_cgroups()
         if found is None:
             self._unconfirmed(errors[-1] if errors else "the engine did not answer")
@@ -225,13 +224,9 @@ class Box:
             self.journal.strike(self.run)
 
     def _collect_status(self) -> None:
-        assert self._waiting is not None
-        try:
-            self.exit_status = self._waiting.result(timeout=REMOVED_SECONDS)
-        except FutureTimeout:
-            raise BoxError("the engine did not remove it in time", "") from None
-        finally:
-            self._waiting = None
+        removal, self._removal = self._removal, None
+        if removal is not None:
+            self.exit_status = removal.status(REMOVED_SECONDS)
 
     def _exists(self, box_id: str) -> bool:
         try:

@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Final, Literal
 
@@ -62,7 +61,6 @@ class Conversation:
         box: Box,
         watcher: Watcher | None,
         stop: Stop,
-        executor: Executor,
     ) -> None:
         assert box.connection is not None
         self._program = program
@@ -71,7 +69,6 @@ class Conversation:
         self._connection = box.connection
         self._watcher = watcher
         self._stop = stop
-        self._executor = executor
         self._reader = FrameReader()
         self._outgoing = bytearray()
         self._answered = 0
@@ -126,11 +123,7 @@ class Conversation:
         with timeline.step("seal checked"):
             box.verify(report)
             self._course.before = self._reading(fresh=False)
-        box.expect_removal(self._executor, self._longest_life())
-
-    def _longest_life(self) -> float:
-        policy = self._program.policy
-        return self._program.deadline_seconds + policy.backstop_seconds + policy.release_seconds + DELIVERY_SECONDS + 5
+        box.expect_removal()
 
     # The program
 

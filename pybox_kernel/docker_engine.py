@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import http.client
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Final
 
 import docker
 import docker.errors
 import docker.tls
+import requests
 import requests.exceptions
 import urllib3.exceptions
 
@@ -32,7 +34,7 @@ from pybox_kernel.errors import (
     EngineTimeout,
 )
 
-__all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "engine_address"]
+__all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "DockerRemoval", "engine_address"]
 
 DEFAULT_ADDRESS: Final = "unix:///var/run/docker.sock"
 
@@ -191,6 +193,23 @@ class DockerConnection:
             self._keep.close()  # type: ignore[attr-defined]
 
 
+class DockerRemoval:
+    """An answer of ``POST /containers/ID/wait``: its head comes at once, its body when the container is removed."""
+
+    def __init__(self, address: str, answer: requests.Response) -> None:
+        self._address = address
+        self._answer = answer
+
+    def status(self, seconds: float) -> int | None:
+        with translated(self._address, "tell of a box's removal"), closing(self._answer):
+            if self._answer.status_code == requests.codes.not_found:
+                return None
+            self._answer.raise_for_status()
+            if not select.select([self._answer.raw], [], [], seconds)[0]:
+                raise TimeoutError
+            return int(self._answer.json()["StatusCode"])
+
+
 class DockerEngine:
     """One Docker engine. Making this value talks to nothing; the first call finds the API version both sides speak."""
 
@@ -300,13 +319,15 @@ class DockerEngine:
                 if error.status_code not in (404, 409):
                     raise
 
+    def expect_removal(self, container_id: str) -> DockerRemoval:
+        with translated(self._address, "tell of a box's removal"):
+            client = self._client(ANSWER_SECONDS)
+            url = f"{client.base_url}/v{client.api_version}/containers/{container_id}/wait"
+            answer = client.post(url, params={"condition": "removed"}, timeout=ANSWER_SECONDS, stream=True)
+            return DockerRemoval(self._address, answer)
+
     def wait_removed(self, container_id: str, seconds: float) -> int | None:
-        with translated(self._address, "wait for a box's removal"):
-            try:
-                answer = self._client(seconds).wait(container_id, timeout=seconds, condition="removed")
-            except docker.errors.NotFound:
-                return None
-            return int(answer["StatusCode"])
+        return self.expect_removal(container_id).status(seconds)
 
     def wait_exit(self, container_id: str, seconds: float) -> int:
         with translated(self._address, "wait for a container's end"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Connection", "ContainerRecord", "Engine", "EngineFacts", "ImageRecord"]
+__all__ = ["Connection", "ContainerRecord", "Engine", "EngineFacts", "ImageRecord", "Removal"]
 
 Record = Mapping[str, Any]
 """An engine's own JSON about one object, untouched. Whoever reads it checks what it reads."""
@@ -76,6 +76,17 @@ class Connection(Protocol):
         ...
 
 
+class Removal(Protocol):
+    """A container's removal, asked for or to come by itself, that has been asked to be told of."""
+
+    def status(self, seconds: float) -> int | None:
+        """Waits until the engine has removed it: its exit status, or None if the engine no longer knows it.
+
+        To be called once. Raises EngineTimeout after ``seconds``.
+        """
+        ...
+
+
 class Engine(Protocol):
     """One container engine at one address. Safe to share between threads."""
 
@@ -102,6 +113,10 @@ class Engine(Protocol):
 
     def remove(self, container_id: str) -> None:
         """Kills and removes. A container that is not there, or is being removed, is no error. Not a proof."""
+        ...
+
+    def expect_removal(self, container_id: str) -> Removal:
+        """Asks to be told when the engine has removed it, and returns at once: an end after this call is not missed."""
         ...
 
     def wait_removed(self, container_id: str, seconds: float) -> int | None:

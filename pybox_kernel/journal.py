@@ -13,14 +13,16 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from pybox_kernel.errors import SetupError
+from pybox_kernel.seal import LABEL
 
 __all__ = [
     "DeadSession",
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 TOKEN_HEX: Final = 32
+LARGEST_ENTRY: Final = 16384
 
 
 def new_token() -> str:
@@ -57,14 +60,21 @@ def home_path() -> Path:
 def home_folder() -> Path:
     """``home_path()``, made if missing, for this user alone (0700). Raises SetupError."""
     folder = home_path()
-    try:
+    with records_in(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def records_in(folder: Path) -> Iterator[None]:
+    """What the system refuses there becomes a SetupError."""
+    try:
+        yield
     except OSError as error:
         raise SetupError(
             f"PyBox cannot keep its records in {folder}: {error.strerror}.",
-            "Make that folder writable, or set PYBOX_HOME to one that is.",
+            "Make room there and let this user write to it, or set PYBOX_HOME to another folder.",
         ) from error
-    return folder
 
 
 def installation_id(home: Path) -> str:
@@ -91,7 +101,10 @@ def installation_id(home: Path) -> str:
 
 
 class Entry(BaseModel):
-    """One object that may exist at the engine. ``container_id`` is null until the engine's answer is known."""
+    """One object that may exist at the engine. ``container_id`` is null until the engine's answer is known.
+
+    Its name and its labels hold its run's 128 bits: an entry can name no one else's container.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -103,6 +116,12 @@ class Entry(BaseModel):
     written_at: float
     """Wall clock, seconds since 1970."""
 
+    @model_validator(mode="after")
+    def _names_its_own_run(self) -> Self:
+        if not is_token(self.run) or self.name != f"pybox-{self.run}" or self.labels.get(f"{LABEL}run") != self.run:
+            raise ValueError("name, labels and run do not belong together")
+        return self
+
 
 class LockedFolder:
     """A session's folder and its entries, for as long as this process holds its lock."""
@@ -112,16 +131,29 @@ class LockedFolder:
         self._lock = lock
 
     def write(self, entry: Entry) -> None:
+        """Raises SetupError if it cannot be kept: then nothing may be made."""
         draft = self.folder / f".{entry.run}"
-        draft.write_text(entry.model_dump_json(), encoding="utf-8")
-        draft.replace(self.folder / f"{entry.run}.json")
+        with records_in(self.folder):
+            draft.write_text(entry.model_dump_json(), encoding="utf-8")
+            draft.replace(self.folder / f"{entry.run}.json")
 
     def strike(self, run: str) -> None:
-        """The object is confirmed gone."""
-        (self.folder / f"{run}.json").unlink(missing_ok=True)
+        """The object is confirmed gone. An entry that cannot be struck is found again, and its object is not."""
+        with suppress(OSError):
+            (self.folder / f"{run}.json").unlink()
 
     def entries(self) -> list[Entry]:
-        return list(read_entries(self.folder))
+        """All that can be read."""
+        found = (read_entry(self.folder, run) for run in self.runs())
+        return [entry for entry in found if entry is not None]
+
+    def damaged(self) -> list[str]:
+        """The runs whose entries cannot be read."""
+        return [run for run in self.runs() if read_entry(self.folder, run) is None]
+
+    def runs(self) -> list[str]:
+        """The runs of all entries, read from their file names. What is named otherwise is not this journal's."""
+        return sorted(path.stem for path in self.folder.glob("*.json") if is_token(path.stem))
 
     def release(self) -> None:
         """Gives the lock back and leaves the folder. Idempotent."""
@@ -131,7 +163,7 @@ class LockedFolder:
 
     def close(self) -> None:
         """Gives the lock back; the folder goes too if nothing is left to be found. Idempotent."""
-        if self._lock >= 0 and not self.entries():
+        if self._lock >= 0:
             remove_folder(self.folder)
         self.release()
 
@@ -143,29 +175,42 @@ class Journal(LockedFolder):
         """Makes and locks a new session's folder in ``home``."""
         self.home = home
         self.session = new_token()
-        self.installation = installation_id(home)
         folder = home / "sessions" / self.session
-        folder.parent.mkdir(mode=0o700, exist_ok=True)
         draft = folder.parent / f".{self.session}"
-        draft.mkdir(mode=0o700)
-        lock = os.open(draft / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        draft.rename(folder)  # so that no one ever sees the folder without its lock held
+        with records_in(home):
+            self.installation = installation_id(home)
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
+            draft.mkdir(mode=0o700)
+            lock = os.open(draft / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            draft.rename(folder)  # so that no one ever sees the folder without its lock held
         super().__init__(folder, lock)
 
 
-def read_entries(folder: Path) -> Iterator[Entry]:
-    for path in sorted(folder.glob("*.json")):
-        with suppress(FileNotFoundError, ValidationError):
-            yield Entry.model_validate_json(path.read_bytes())
+def read_entry(folder: Path, run: str) -> Entry | None:
+    """None if it is gone, or not what a session of this folder's name wrote about this run."""
+    try:
+        descriptor = os.open(folder / f"{run}.json", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            entry = Entry.model_validate_json(os.read(descriptor, LARGEST_ENTRY))
+        finally:
+            os.close(descriptor)
+    except (OSError, ValidationError):
+        return None
+    return entry if entry.run == run and entry.labels.get(f"{LABEL}session") == folder.name else None
 
 
 def remove_folder(folder: Path) -> None:
-    for path in folder.glob(".*"):
-        path.unlink(missing_ok=True)
-    (folder / "lock").unlink(missing_ok=True)
+    """Unless something in it is still to be found."""
     with suppress(OSError):
-        folder.rmdir()
+        others = [path for path in folder.iterdir() if path.name != "lock"]
+        if all(path.name[0] == "." and is_token(path.name[1:]) for path in others):  # drafts, never an entry
+            for path in others:
+                path.unlink()
+            (folder / "lock").unlink()
+            folder.rmdir()
 
 
 class DeadSession(LockedFolder):
@@ -197,6 +242,6 @@ def left_entries(home: Path) -> int:
     """How many objects of dead sessions may be left. Changes nothing."""
     count = 0
     for session in dead_sessions(home):
-        count += len(session.entries())
+        count += len(session.runs())
         session.release()
     return count

@@ -10,7 +10,7 @@ import time
 from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.engine import ContainerRecord, Engine
-from pybox_kernel.errors import EngineError, EngineNotFound
+from pybox_kernel.errors import EngineNotFound, PyBoxError
 from pybox_kernel.journal import DeadSession, Entry, Journal, dead_sessions
 
 __all__ = ["Sweep", "sweep"]
@@ -30,35 +30,44 @@ class Sweep(NamedTuple):
 
 
 Outcome = Literal["removed", "gone", "unconfirmed"]
+"""``gone``: it was not there any more."""
 
 
 def sweep(engine: Engine, journal: Journal) -> Sweep:
     """Removes what dead sessions of this installation left at ``engine``. Raises nothing: what could not be confirmed
     is listed, and its entry stays for the next sweep."""
-    removed: list[str] = []
-    gone: list[str] = []
-    unconfirmed: list[str] = []
+    outcomes: dict[Outcome, list[str]] = {"removed": [], "gone": [], "unconfirmed": []}
     for session in dead_sessions(journal.home):
         try:
-            for entry in session.entries():
-                if entry.engine != engine.address:
-                    unconfirmed.append(entry.run)
-                    continue
-                outcome: Outcome
-                try:
-                    outcome = settle(engine, session, entry)
-                except EngineError:
-                    outcome = "unconfirmed"
-                {"removed": removed, "gone": gone, "unconfirmed": unconfirmed}[outcome].append(entry.run)
+            settled = [(entry.run, outcome_of(engine, session, entry)) for entry in session.entries()]
+            settled += [(run, outcome_of_damaged(engine, run)) for run in session.damaged()]
+            for run, outcome in settled:
+                outcomes[outcome].append(run)
                 if outcome != "unconfirmed":
-                    session.strike(entry.run)
+                    session.strike(run)
         finally:
             session.close()
-    return Sweep(tuple(removed), tuple(gone), tuple(unconfirmed))
+    return Sweep(tuple(outcomes["removed"]), tuple(outcomes["gone"]), tuple(outcomes["unconfirmed"]))
+
+
+def outcome_of(engine: Engine, session: DeadSession, entry: Entry) -> Outcome:
+    if entry.engine != engine.address:
+        return "unconfirmed"
+    try:
+        return settle(engine, session, entry)
+    except PyBoxError:
+        return "unconfirmed"
+
+
+def outcome_of_damaged(engine: Engine, run: str) -> Outcome:
+    """An entry that cannot be read no longer says which labels its box has, so a box of its name is not touched."""
+    try:
+        return "unconfirmed" if engine.containers(name=f"pybox-{run}") else "gone"
+    except PyBoxError:
+        return "unconfirmed"
 
 
 def settle(engine: Engine, session: DeadSession, entry: Entry) -> Outcome:
-    """``removed``, ``gone`` (it was not there any more) or ``unconfirmed``."""
     found = find(engine, entry)
     if found is None:
         waited = time.time() - entry.written_at

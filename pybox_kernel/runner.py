@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from pybox_kernel.box import Box, fresh_identity
@@ -37,7 +36,6 @@ def run_program(
     engine: Engine,
     journal: Journal,
     witness: Witness | None,
-    executor: Executor,
     watcher: Watcher | None = None,
     stop: Stop | None = None,
 ) -> RunResult:
@@ -55,7 +53,7 @@ def run_program(
             box.create()
         with course.timeline.step("started"):
             box.start()
-        Conversation(program, course, box, watcher, stop or Stop(), executor).hold()
+        Conversation(program, course, box, watcher, stop or Stop()).hold()
     except PyBoxError as error:
         course.set_problem(error)
     finally:

@@ -6,10 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Self
+from typing import Self
 
 from pybox_kernel import image_build, image_store, images, leftovers
 from pybox_kernel.docker_engine import DockerEngine
@@ -40,8 +39,6 @@ __all__ = [
     "with_output",
 ]
 
-MOST_AT_ONCE: Final = 32
-
 
 class Session:
     """Runs programs, each in a box of its own. Thread-safe; close it, or use it as a context manager.
@@ -55,7 +52,6 @@ class Session:
         self._journal = journal
         self._engine = engine
         self._store = ImageStore(journal.home)
-        self._executor = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="pybox-wait")
         self._witness: SessionWitness | None = None
         self._swept = False
         self._lock = threading.Lock()
@@ -96,7 +92,6 @@ class Session:
             engine,
             self._journal,
             self._witness_for(engine, image.id),
-            self._executor,
             watcher,
             stop,
         )
@@ -137,7 +132,6 @@ class Session:
 
     def close(self) -> None:
         """Ends the witness and gives the session's lock back. Idempotent. Runs must have ended."""
-        self._executor.shutdown(wait=True)
         if self._witness is not None:
             self._witness.close()
         self._journal.close()
