@@ -370,9 +370,7 @@ class Boxes:
         self.column = {"amd64": 0, "arm64": 1}[client.version()["Arch"]]
         table = Path(__file__).parents[1] / "unit" / "syscalls.tsv"
         rows = [line.split("\t") for line in table.read_text().splitlines()[3:]]
-        self.numbers = {
-            name: int(numbers[self.column]) for name, *numbers in rows if numbers[self.column] != "-"
-        }
+        self.numbers = {name: int(numbers[self.column]) for name, *numbers in rows if numbers[self.column] != "-"}
 
     def start(self, security: list[str], uid: int, *arguments: str, **host: Any) -> str:
         config = self.client.create_host_config(
@@ -447,9 +445,7 @@ def ran(boxes: Boxes) -> dict[str, list[Any]]:
 
 def test_every_call_that_is_not_listed_is_refused(boxes: Boxes) -> None:
     listed = {name for rule in profile()["syscalls"] for name in rule["names"]}
-    unlisted = [
-        (name, number, (2**64 - 1,) * 6) for name, number in boxes.numbers.items() if name not in listed
-    ]
+    unlisted = [(name, number, (2**64 - 1,) * 6) for name, number in boxes.numbers.items() if name not in listed]
     assert len(unlisted) > 130
     found = boxes.answers(OURS, unlisted)
     # runc gives ENOSYS to calls that are newer than its libseccomp.

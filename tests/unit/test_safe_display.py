@@ -29,9 +29,7 @@ FRAGMENTS = (
 )  # fmt: skip
 HOSTILE = st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=4), max_size=30).map(b"".join)
 COLOUR = re.compile(r"\x1b\[[0-9]{1,3}(;[0-9]{1,3})*m")
-VISIBLE_FORMATS = "\u200c\u200d" + "".join(
-    map(chr, [*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2])
-)
+VISIBLE_FORMATS = "\u200c\u200d" + "".join(map(chr, [*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2]))
 """Joiners, where they join; Arabic and Syriac signs that are drawn; like two more scripts' below."""
 VISIBLE_FORMATS += "\U000110bd\U000110cd" + "".join(map(chr, range(0x13430, 0x13440)))
 
@@ -46,8 +44,7 @@ def invisible(text: str) -> set[str]:
     return {
         character
         for character in COLOUR.sub("", text)
-        if unicodedata.category(character)
-        in ("Cc", "Cs", "Zl", "Zp") + ("Cf",) * (character not in VISIBLE_FORMATS)
+        if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") + ("Cf",) * (character not in VISIBLE_FORMATS)
         and character not in "\n\t"
     }
 
@@ -59,33 +56,19 @@ def invisible(text: str) -> set[str]:
         pytest.param(b"a\0b\0c\n", "a\\x00b\\x00c\n", id="NUL is a visible mark"),
         pytest.param(b"\x0b\x0c\x7f\x07", "\\x0b\\x0c\\x7f\\x07", id="C0 controls"),
         pytest.param("\x85\x9c".encode(), "\\x85\\x9c", id="C1 controls that open nothing"),
-        pytest.param(
-            "\u202etxt.exe\u202c\u200b".encode(), "\\u202etxt.exe\\u202c\\u200b", id="bidirectional"
-        ),
-        pytest.param(
-            "a\u2066b\u061cc\u180ed\ufeffe".encode(), "a\\u2066b\\u061cc\\u180ed\\ufeffe", id="more of them"
-        ),
-        pytest.param(
-            "\u2060\u2064\u200e\u2028\u2029".encode(), "\\u2060\\u2064\\u200e\\u2028\\u2029", id="zero width"
-        ),
+        pytest.param("\u202etxt.exe\u202c\u200b".encode(), "\\u202etxt.exe\\u202c\\u200b", id="bidirectional"),
+        pytest.param("a\u2066b\u061cc\u180ed\ufeffe".encode(), "a\\u2066b\\u061cc\\u180ed\\ufeffe", id="more of them"),
+        pytest.param("\u2060\u2064\u200e\u2028\u2029".encode(), "\\u2060\\u2064\\u200e\\u2028\\u2029", id="zero width"),
         pytest.param("x\U000e0041\U000e007f".encode(), "x\\U000e0041\\U000e007f", id="tags"),
-        pytest.param(
-            "pass\u00adword \u3164\u115f".encode(), "pass\\xadword \\u3164\\u115f", id="soft hyphen, fillers"
-        ),
+        pytest.param("pass\u00adword \u3164\u115f".encode(), "pass\\xadword \\u3164\\u115f", id="soft hyphen, fillers"),
         pytest.param(
             "👩\u200d🚀 ❤\ufe0f\u200d🔥 1\ufe0f⃣".encode(),
             "👩\u200d🚀 ❤\ufe0f\u200d🔥 1\ufe0f⃣",
             id="emoji are whole",
         ),
-        pytest.param(
-            "می\u200cخواهم क्\u200dष".encode(), "می\u200cخواهم क्\u200dष", id="joining scripts are whole"
-        ),
-        pytest.param(
-            "a\u200db\u200cc\ufe0fd".encode(), "a\\u200db\\u200cc\\ufe0fd", id="joiners that join nothing"
-        ),
-        pytest.param(
-            "👩\u200d\u200d\u200d".encode(), "👩\u200d\\u200d\\u200d", id="one joiner, not a hidden message"
-        ),
+        pytest.param("می\u200cخواهم क्\u200dष".encode(), "می\u200cخواهم क्\u200dष", id="joining scripts are whole"),
+        pytest.param("a\u200db\u200cc\ufe0fd".encode(), "a\\u200db\\u200cc\\ufe0fd", id="joiners that join nothing"),
+        pytest.param("👩\u200d\u200d\u200d".encode(), "👩\u200d\\u200d\\u200d", id="one joiner, not a hidden message"),
         pytest.param("❤\ufe0f\ufe0f\ufe0e".encode(), "❤\ufe0f\\ufe0f\\ufe0e", id="one selector"),
         pytest.param("o\u0308\u0304".encode(), "o\u0308\u0304", id="marks on a letter"),
         pytest.param(
@@ -115,9 +98,7 @@ def test_characters(given_bytes: bytes, shown: str) -> None:
         pytest.param(b"\x1b[31;8;1msecret", "\x1b[1;31msecret\x1b[0m", id="conceal in a list"),
         pytest.param(b"\x1b[008;0031mx", "\x1b[31mx\x1b[0m", id="conceal with zeros before it"),
         pytest.param(b"\x1b[38;5;8mgrey", "\x1b[38;5;8mgrey\x1b[0m", id="8 as the number of a colour"),
-        pytest.param(
-            b"\x1b[38;8mx\x1b[38;5mx\x1b[48;2;1;2mx\x1b[38;5;256mx", "xxxx", id="broken long colours"
-        ),
+        pytest.param(b"\x1b[38;8mx\x1b[38;5mx\x1b[48;2;1;2mx\x1b[38;5;256mx", "xxxx", id="broken long colours"),
         pytest.param(b"\x1b[5;6;10;26;999mx", "x", id="blink, fonts and others"),
         pytest.param(b"\x1b[1;2;3mx\x1b[22;23my", "\x1b[1;2;3mx\x1b[0my", id="taken back one by one"),
         pytest.param(b"\x1b[31mr\x1b[32mg", "\x1b[31mr\x1b[0;32mg\x1b[0m", id="from one to another"),
@@ -192,9 +173,7 @@ def test_a_character_that_cannot_belong_to_a_sequence_ends_it_and_is_shown(after
         pytest.param(b"ab\b\b\b\b\bc\n", "ab\ncb\n", id="backspace stops at the line's beginning"),
         pytest.param(b"abc\r\n", "abc\n", id="a line that did not change is not repeated"),
         pytest.param(b"abc\rabc\n", "abc\n", id="nor one overwritten with itself"),
-        pytest.param(
-            b"\x1b[31mabc\rX\x1b[32mY\n", "\x1b[31mabc\nX\x1b[0;32mY\x1b[0;31mc\n\x1b[0m", id="colours too"
-        ),
+        pytest.param(b"\x1b[31mabc\rX\x1b[32mY\n", "\x1b[31mabc\nX\x1b[0;32mY\x1b[0;31mc\n\x1b[0m", id="colours too"),
         pytest.param(b"\r\0\n", "\\x00\n", id="an escaped character is one character"),
         pytest.param(
             b"a" * (LONGEST_LINE + 1) + b"\rb\n",
@@ -253,9 +232,7 @@ def test_only_what_can_be_seen_comes_out_and_colour_is_closed(data: bytes) -> No
     assert invisible(shown) == set()
     colours = [found[0] for found in COLOUR.finditer(shown)]
     assert not colours or colours[-1] == "\x1b[0m"
-    assert not any(
-        "8" in colour[2:-1].split(";") and "38" not in colour and "48" not in colour for colour in colours
-    )
+    assert not any("8" in colour[2:-1].split(";") and "38" not in colour and "48" not in colour for colour in colours)
     shown.encode()
 
 
@@ -289,9 +266,7 @@ def test_a_name_drops_nothing() -> None:
 
 
 def test_a_text_that_was_cut_says_so_and_closes_its_colour() -> None:
-    assert (
-        safe_text("\x1b[31m" + "x" * 500, 60) == "\x1b[31m" + "x" * 26 + "\x1b[0m\n… the rest is left out …"
-    )
+    assert safe_text("\x1b[31m" + "x" * 500, 60) == "\x1b[31m" + "x" * 26 + "\x1b[0m\n… the rest is left out …"
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,7 @@ def test_every_comparison_is_under_a_mask_and_can_hold() -> None:
 
 
 @given(family=INTS, high=HIGH_BITS, kind=st.integers(0, 15), protocol=st.integers(0, 300))
-def test_sockets_are_unix_tcp_and_udp_whatever_the_high_bits(
-    family: int, high: int, kind: int, protocol: int
-) -> None:
+def test_sockets_are_unix_tcp_and_udp_whatever_the_high_bits(family: int, high: int, kind: int, protocol: int) -> None:
     internet = family in (2, 10) and (kind, protocol) in ((1, 0), (1, 6), (2, 0), (2, 17))
     assert (verdict("socket", high | family, high | kind, high | protocol) == 0) == (family == 1 or internet)
     assert (verdict("socketpair", high | family, high | kind, high | protocol) == 0) == (family == 1)
@@ -119,9 +117,7 @@ def test_the_sockets_that_programs_use_are_allowed(family: int, kind: int, proto
 
 
 @given(pid=INTS, high=HIGH_BITS, limit=INTS, new=st.integers(0, 2**64 - 1))
-def test_limits_are_set_on_oneself_only_and_never_the_core_limit(
-    pid: int, high: int, limit: int, new: int
-) -> None:
+def test_limits_are_set_on_oneself_only_and_never_the_core_limit(pid: int, high: int, limit: int, new: int) -> None:
     allowed = pid == 0 and (new == 0 or (limit < 16 and limit != 4))
     assert (verdict("prlimit64", high | pid, high | limit, new) == 0) == allowed
 
