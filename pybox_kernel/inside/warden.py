@@ -212,7 +212,7 @@ class Warden:
         poll.register(self.children, select.POLLIN)
         if self.outgoing and self.window() > 0:
             poll.register(1, select.POLLOUT)
-        if self.source_pipe >= 0 and self.source:
+        if self.source_pipe >= 0 and self.started is not None:
             poll.register(self.source_pipe, select.POLLOUT)
         for descriptor in self.streams:
             poll.register(descriptor, select.POLLIN)
