@@ -291,11 +291,9 @@ def test_boxes_do_not_reach_one_another(session: Session) -> None:
 
     def knock() -> None:
         assert listening.wait(20)
-        source = (
-            f"import socket\ntry: socket.socket(1).connect('\\0{name}')\nexcept OSError as error: print(error.errno)"
-        )
-        answers.append(session.run(source).stdout)
-        tried.set()
+        source = f"import socket\nprint(tried(socket.socket(1).connect, '\\0{name}'))"
+        answers.append(session.run(CALLS + source).stdout)
+        stop.set()
 
     other = threading.Thread(target=knock)
     other.start()
