@@ -30,7 +30,7 @@ class Stop:
     """Asks one run to stop. ``set`` may be called from any thread, at any time, more than once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # `set` may be called by a signal handler of the thread that holds it
         self._set = False
         self._wake: Callable[[], None] | None = None
 
