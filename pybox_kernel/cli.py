@@ -30,8 +30,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="pybox-kernel",
         description="Run Python in a fresh sealed box, and get a receipt of what was seen.",
-        epilog="Exit status of run: 0 ended normally; 1 the program failed or left early; 2 wrong usage; "
-        "124 stopped at its time limit; 125 PyBox could not do its part; 130 interrupted.",
+        epilog="Exit status of run: 0 ended normally; 1 the program failed or left early; 2 wrong usage, "
+        "or a program that cannot be taken; 124 stopped at its time limit; 125 PyBox could not do its part; "
+        "130 interrupted.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"pybox-kernel {__version__}")

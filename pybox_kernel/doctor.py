@@ -94,7 +94,7 @@ def of_runtime(facts: EngineFacts) -> Iterator[Finding]:
             "container runtime",
             "warning",
             f"runc {found[0]} has known weaknesses, unless your distribution has mended them in place",
-            "Update it (`apt-get upgrade runc`).",
+            "Update it (`apt-get install --only-upgrade runc`).",
         )
     else:
         yield Finding("container runtime", "ok", f"runc {found[0]}", "")
