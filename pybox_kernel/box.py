@@ -2,7 +2,7 @@
 
 What must hold after ``destroy``, whatever happened before it: the engine was asked by the box's full id to remove it, a
 fresh look at the engine and at the kernel's cgroups says whether it is gone, and the journal entry is struck only if
-both say so. ``destroy`` tries every step, gathers every error, never raises, and can be called again.
+neither has it. ``destroy`` tries every step, gathers every error, never raises, and can be called again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from pybox_kernel.engine import Connection, Engine, Removal
-from pybox_kernel.errors import BoxError, EngineNotFound, PyBoxError, SealError
+from pybox_kernel.errors import BoxError, EngineNotFound, EngineRefused, PyBoxError, SealError
 from pybox_kernel.journal import Entry, Journal
 from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
 from pybox_kernel.seal import LABEL, Identity, Look, container_config
@@ -88,8 +88,10 @@ class Box:
         self.exit_status: int | None = None
         self.removed: bool | None = None
         self.why_not_confirmed = ""
+        self.cgroups_looked_at = False
         self._journalled = False
         self._create_unanswered = False
+        self._create_refused = False
         self._removal: Removal | None = None
 
     def create(self) -> None:
@@ -97,7 +99,11 @@ class Box:
         for _ in range(UID_TRIES):
             self._write_entry(None)
             self._create_unanswered = True
-            self.id = self.engine.create(self.identity.name, container_config(self.policy, self.identity))
+            try:
+                self.id = self.engine.create(self.identity.name, container_config(self.policy, self.identity))
+            except EngineRefused:
+                self._create_refused = True
+                raise
             self._create_unanswered = False
             self._write_entry(self.id)
             if not self._uid_is_shared():
@@ -185,7 +191,8 @@ class Box:
 
     def destroy(self) -> None:
         """See the module. Afterwards ``removed`` is True (confirmed gone), False (still there), None (no box, or not
-        confirmed: ``why_not_confirmed``), and ``exit_status`` holds what the engine recorded, if it did."""
+        confirmed: ``why_not_confirmed``), ``cgroups_looked_at`` says whether the kernel's side is part of that, and
+        ``exit_status`` holds what the engine recorded, if it did."""
         errors: list[str] = []
         if self.connection is not None:
             self.connection.close()
@@ -214,13 +221,13 @@ class Box:
         elif found:
             self.removed = False
             self.why_not_confirmed = "the engine still has it"
-        elif standing is None:
-            self._unconfirmed("its cgroups could not be looked at")
         elif standing:
             self.removed = False
             self.why_not_confirmed = "the engine removed it, but its cgroup still exists"
+        elif standing is None and self._was_seen():
+            self._unconfirmed("its cgroups could not be looked at again")
         else:
-            self.removed = True
+            self.removed, self.cgroups_looked_at = True, standing is not None
             self.journal.strike(self.run)
 
     def _collect_status(self) -> None:
@@ -245,7 +252,7 @@ class Box:
 
     def _settle_unmade(self, errors: list[str]) -> None:
         """No box is known. If the engine may still be making one, the entry stays for a later sweep."""
-        if self._create_unanswered:
+        if self._create_unanswered and (errors or not self._create_refused):
             self._unconfirmed(errors[-1] if errors else "the engine never answered whether it made the box")
         elif self._journalled:
             self.journal.strike(self.run)
@@ -254,15 +261,19 @@ class Box:
         self.removed = None
         self.why_not_confirmed = why
 
+    def _was_seen(self) -> bool:
+        return self.sight is not None and bool(self.sight.folders)
+
     def _standing_cgroups(self) -> tuple[str, ...] | None:
-        """() too where nothing of it was ever seen in a cgroup: then there is none to be left."""
-        if self.sight is None or not self.sight.folders:
-            return ()
-        if self.witness is None:
+        """A box whose start failed was never seen in its cgroups, and may have left them, with processes in them."""
+        if self.witness is None or self.id is None:
             return None
         limit = time.monotonic() + 1.0
         while True:
-            standing = self.witness.standing(self.sight.folders)
+            if self.sight is not None and self.sight.folders:
+                standing = self.witness.standing(self.sight.folders)
+            else:
+                standing = self.witness.named_after(self.id)
             if not standing or time.monotonic() > limit:
                 return standing
             time.sleep(0.01)

@@ -12,6 +12,7 @@ import os
 import select
 import socket
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any, Final
@@ -218,7 +219,8 @@ class DockerEngine:
         self._local = threading.local()
         self._version: str | None = None
         self._lock = threading.Lock()
-        self._clients: list[docker.APIClient] = []
+        # Weak, so that the connections of a thread end with it.
+        self._clients: weakref.WeakSet[docker.APIClient] = weakref.WeakSet()
 
     @property
     def address(self) -> str:
@@ -227,7 +229,8 @@ class DockerEngine:
     def close(self) -> None:
         """Closes every thread's connections."""
         with self._lock:
-            clients, self._clients = self._clients, []
+            clients = list(self._clients)
+            self._clients.clear()
         for client in clients:
             client.close()
         self._local = threading.local()
@@ -246,7 +249,7 @@ class DockerEngine:
             self._version = client.api_version
             self._local.client = client
             with self._lock:
-                self._clients.append(client)
+                self._clients.add(client)
         client.timeout = seconds
         return client
 

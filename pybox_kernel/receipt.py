@@ -160,7 +160,8 @@ class Step(Model):
 class Box(Model):
     id: Sha256 | None
     removed: bool | None
-    """True: confirmed gone, by a fresh look at the engine and at the kernel's cgroups. False: it is still there.
+    """True: confirmed gone, by a fresh look at the engine and at the kernel's cgroups; where nothing outside the box
+    can look at those, ``unknown`` lists them. False: it is still there.
     Null: no box was made, or it could not be confirmed (then see ``unknown``)."""
 
 

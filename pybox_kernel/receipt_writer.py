@@ -236,6 +236,8 @@ def boundary_of(box: Box | None, unknown: list[Unknown]) -> Boundary:
 def box_of(box: Box | None, unknown: list[Unknown]) -> BoxFacts:
     if box is None:
         return BoxFacts(id=None, removed=None)
+    if box.removed and not box.cgroups_looked_at:
+        unknown.append(Unknown(what="cgroups", why="nothing outside the box could look at the kernel's side of it"))
     if box.why_not_confirmed and box.removed is not True:
         unknown.append(Unknown(what="removed" if box.removed is None else "cleaning up", why=box.why_not_confirmed))
     return BoxFacts(id=box.id, removed=box.removed)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Self
+from typing import Self, TypeVar
 
 from pybox_kernel import image_build, image_store, images, leftovers
 from pybox_kernel.docker_engine import DockerEngine
@@ -38,6 +38,8 @@ __all__ = [
     "set_up",
     "with_output",
 ]
+
+T = TypeVar("T")
 
 
 class Session:
@@ -152,6 +154,7 @@ class SessionWitness:
         self._image_id = image_id
         self._choice = os.environ.get("PYBOX_WITNESS", "")
         self._direct = DirectWitness()
+        self._direct_sees = False
         self._container: ContainerWitness | None = None
         self._entry: Entry | None = None
         self._refused = self._choice == "box"
@@ -160,20 +163,35 @@ class SessionWitness:
     def look(self, pid: int, container_id: str) -> Sight | None:
         sight = None if self._choice in ("container", "box") else self._direct.look(pid, container_id)
         if sight is not None:
+            self._direct_sees = True
             return sight
-        container = self._started()
-        return container.look(pid, container_id) if container is not None else None
+        return self._asked(lambda container: container.look(pid, container_id))
 
     def meters(self, folders: Mapping[str, str]) -> Mapping[str, str | None] | None:
-        chosen = self._chosen()
-        return chosen.meters(folders) if chosen is not None else None
+        if self._direct_sees:
+            return self._direct.meters(folders)
+        return self._asked(lambda container: container.meters(folders))
 
     def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
-        chosen = self._chosen()
-        return chosen.standing(folders) if chosen is not None else None
+        if self._direct_sees:
+            return self._direct.standing(folders)
+        return self._asked(lambda container: container.standing(folders))
 
-    def _chosen(self) -> Witness | None:
-        return self._container or (None if self._choice in ("container", "box") else self._direct)
+    def named_after(self, container_id: str) -> tuple[str, ...] | None:
+        """Nothing found is an answer only where this computer has been seen to be the engine's."""
+        found = () if self._choice in ("container", "box") else self._direct.named_after(container_id)
+        return found if found or self._direct_sees else None
+
+    def _asked(self, question: Callable[[ContainerWitness], T | None]) -> T | None:
+        """The witness container's answer. One that has gone since it was last asked is started once more."""
+        for _ in range(2):
+            container = self._started()
+            if container is None:
+                return None
+            answer = question(container)
+            if answer is not None or container.usable:
+                return answer
+        return None
 
     def _started(self) -> ContainerWitness | None:
         with self._lock:

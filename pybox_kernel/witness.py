@@ -7,11 +7,11 @@ be made is None, never a guess.
 from __future__ import annotations
 
 import json
+import os
 import select
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -27,6 +27,7 @@ __all__ = ["ContainerWitness", "DirectWitness", "Sight", "Source", "Witness", "o
 Source = Literal["this computer", "witness container", "the box's own reading"]
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
 class Sight(NamedTuple):
@@ -49,6 +50,10 @@ class Witness(Protocol):
 
     def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
         """Which of a box's cgroups still exist; () once all are gone, None if that could not be read."""
+        ...
+
+    def named_after(self, container_id: str) -> tuple[str, ...] | None:
+        """The cgroups of a box that was never looked at; None if it is not known where they would be."""
         ...
 
     def close(self) -> None: ...
@@ -77,6 +82,10 @@ class DirectWitness:
     def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
         return tuple(reading.standing(dict(folders)))
 
+    def named_after(self, container_id: str) -> tuple[str, ...]:
+        """() where this is not the engine's kernel, too."""
+        return tuple(path for path, _, _ in os.walk(CGROUPS) if container_id in path)
+
     def close(self) -> None:
         return None
 
@@ -92,6 +101,7 @@ MEMORY: Final = 64 * MIB
 ANSWER_SECONDS: Final = 5.0
 START_SECONDS: Final = 20.0
 LARGEST_ANSWER: Final = 1 << 20
+DOCTOR: Final = "Run `pybox-kernel doctor`."
 
 
 def witness_config(image_id: str, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -160,28 +170,35 @@ class ContainerWitness:
                 return None
             try:
                 return json.loads(self._exchange(json.dumps(request).encode() + b"\n"))
-            except (PyBoxError, ValueError):
+            except (PyBoxError, ValueError, RecursionError):
                 self._broken = True
-                with suppress(PyBoxError):
-                    self._connection.close()
+                self._connection.close()
                 return None
 
     def _exchange(self, line: bytes) -> bytes:
+        """One line for one line: a witness that says anything else is used no more."""
         limit = time.monotonic() + ANSWER_SECONDS
-        while line:
-            line = line[self._connection.send(line) :]
-        while b"\n" not in self._buffer:
-            left = limit - time.monotonic()
-            if left <= 0 or len(self._buffer) > LARGEST_ANSWER:
-                raise BoxError("The witness container did not answer.", "Run `pybox-kernel doctor`.")
-            select.select([self._connection], [], [], left)
+        if self._connection.receive() != []:
+            raise BoxError("The witness container ended, or spoke unasked.", DOCTOR)
+        while line := line[self._connection.send(line) :]:
+            self._wait(select.POLLOUT, limit)
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            self._wait(select.POLLIN, limit)
             parts = self._connection.receive()
             if parts is None:
-                raise BoxError("The witness container ended.", "Run `pybox-kernel doctor`.")
-            self._buffer += b"".join(data for stream, data in parts if stream == 1)
-        answer, _, rest = self._buffer.partition(b"\n")
-        self._buffer = rest
+                raise BoxError("The witness container ended.", DOCTOR)
+            answer += b"".join(data for stream, data in parts if stream == 1)
+            if len(answer) > LARGEST_ANSWER or b"\n" in answer[:-1]:
+                raise BoxError("The witness container said more than it was asked.", DOCTOR)
         return bytes(answer)
+
+    def _wait(self, event: int, limit: float) -> None:
+        left = limit - time.monotonic()
+        poll = select.poll()
+        poll.register(self._connection.fileno(), event)
+        if left <= 0 or not poll.poll(left * 1000):
+            raise BoxError("The witness container did not answer.", DOCTOR)
 
 
 def is_texts(value: object) -> bool:

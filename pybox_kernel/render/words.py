@@ -41,6 +41,7 @@ QUESTIONS: Final = {
     "ran_seconds": "how long it ran",
     "exit_code": "its exit code",
     "removed": "whether the box is gone",
+    "cgroups": "whether Linux, too, has nothing left of the box",
     "cleaning up": "whether everything was cleaned up",
     "output_order": "in which order output and error output were written",
     "boundary": "whether another kernel stands in between",
