@@ -136,7 +136,7 @@ def exit_status(error: SystemExit, tree: ast.Module) -> tuple[int, bool]:
     if code is None:
         status = 0
     elif isinstance(code, int):
-        status = code & 0xFF
+        status = code & 0xFF if -(2**63) <= code < 2**63 else 0xFF  # as Python itself has it
     else:
         sys.stderr.write(text_of(code) + "\n")
         status = 1
