@@ -14,7 +14,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, Final
 
 import docker
@@ -293,12 +293,20 @@ class DockerEngine:
             return dict(self._client().inspect_container(container_id))
 
     def attach(self, container_id: str) -> DockerConnection:
-        with translated(self._address, "connect to a box"):
+        """By hand: the SDK's ``attach_socket`` sets no time limit."""
+        with translated(self._address, "connect to a box"), ExitStack() as undo:
             client = self._client(ANSWER_SECONDS)
+            url = f"{client.base_url}/v{client.api_version}/containers/{container_id}/attach"
             params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
-            holder = client.attach_socket(container_id, params)
-            raw = getattr(holder, "_sock", holder)
-            return DockerConnection(self._address, raw, holder)
+            headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
+            answer = client.post(url, params=params, headers=headers, timeout=ANSWER_SECONDS, stream=True)
+            undo.callback(answer.close)
+            client._raise_for_status(answer)
+            if answer.status_code != requests.codes.switching_protocols:
+                raise TypeError("an answer instead of a connection")
+            holder = client._get_raw_response_socket(answer)
+            undo.pop_all()
+            return DockerConnection(self._address, getattr(holder, "_sock", holder), holder)
 
     def start(self, container_id: str) -> None:
         with translated(self._address, "start a box"):
