@@ -23,6 +23,7 @@ import docker.tls
 import requests
 import requests.exceptions
 import urllib3.exceptions
+from docker.transport import UnixHTTPAdapter
 
 from pybox_kernel import docker_images
 from pybox_kernel.engine import ContainerRecord, EngineFacts, ImageRecord
@@ -211,6 +212,13 @@ class DockerRemoval:
             return int(self._answer.json()["StatusCode"])
 
 
+class OneConnection(UnixHTTPAdapter):  # type: ignore[misc]
+    """The SDK's adapter keeps a connection for each of the last 25 URLs; here all URLs share what is kept."""
+
+    def get_connection(self, _url: str, proxies: object = None) -> Any:
+        return super().get_connection("http+docker://localhost", proxies)
+
+
 class DockerEngine:
     """One Docker engine. Making this value talks to nothing; the first call finds the API version both sides speak."""
 
@@ -242,8 +250,9 @@ class DockerEngine:
                 base_url=self._address,
                 version=self._version or "auto",
                 timeout=FIRST_SECONDS if self._version is None else seconds,
-                num_pools=2,
             )
+            client.get_adapter(client.base_url).close()
+            client.mount("http+docker://", OneConnection("http+" + self._address, seconds))
             # Requests would add the proxies of this computer's environment to a TCP address.
             client.trust_env = False
             self._version = client.api_version

@@ -58,7 +58,11 @@ def run_program(
         course.set_problem(error)
     finally:
         with course.timeline.step("removed"):
-            box.destroy()
+            try:
+                box.destroy()
+            except KeyboardInterrupt:
+                box.destroy()
+                raise
     return RunResult(
         receipt=write_receipt(program, course),
         stdout=course.transcript.text("stdout"),

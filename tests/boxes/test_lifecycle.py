@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import random
+import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,14 +19,15 @@ from typing import Any
 import pytest
 
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.errors import EngineTimeout
+from pybox_kernel.errors import EngineRefused, EngineTimeout
 from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Entry, Journal, new_token
+from pybox_kernel.journal import Journal
 from pybox_kernel.leftovers import sweep
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.runner import Stop
+from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.session import Session
 from tests.boxes.altered import AlteredEngine
+from tests.boxes.conftest import Installation
 from tests.cases import case
 from tests.conftest import Outside
 
@@ -31,185 +36,198 @@ pytestmark = pytest.mark.engine
 SUPERVISOR = """
 import os, signal, sys
 from pybox_kernel import docker_engine
+from pybox_kernel.inside import witness
+from pybox_kernel.journal import Journal, home_folder
 from pybox_kernel.session import Session
 
-class Dies(docker_engine.DockerEngine):
+def reached(moment):
+    if sys.argv[1] == moment:
+        sys.argv[1] = ""
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+
+class Watched(docker_engine.DockerEngine):
     def create(self, name, config):
+        reached("before create")
         box = super().create(name, config)
-        if sys.argv[1] == "before the answer of create": os.kill(os.getpid(), signal.SIGKILL)
+        reached("before the answer of create")
         return box
     def attach(self, box):
-        if sys.argv[1] == "after create": os.kill(os.getpid(), signal.SIGKILL)
-        return super().attach(box)
+        reached("after create")
+        connection = super().attach(box)
+        reached("after attach")
+        return connection
     def start(self, box):
-        if sys.argv[1] == "before start": os.kill(os.getpid(), signal.SIGKILL)
         super().start(box)
-        if sys.argv[1] == "after start": os.kill(os.getpid(), signal.SIGKILL)
+        reached("before the answer of start")
     def expect_removal(self, box):
-        if sys.argv[1] == "while the program runs":
-            import threading, time
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
-        return super().expect_removal(box)
+        removal = super().expect_removal(box)
+        class Watched:
+            def status(self, seconds):
+                reached("when the box is released")
+                return removal.status(seconds)
+        return Watched()
 
-from pybox_kernel.journal import Journal, home_folder
-with Session(Journal(home_folder()), Dies()) as session:
-    session.run("import time; time.sleep(20)", deadline_seconds=20)
+class Watcher:
+    def started(self, deadline_seconds): ...
+    def output(self, stream, text): reached("while the program runs")
+    def display(self, text): ...
+
+def meters(folders, read=witness.meters):
+    reached("when the program has ended")
+    return read(folders)
+
+witness.meters = meters
+with Session(Journal(home_folder()), Watched()) as session:
+    source = "print('up', flush=True)"
+    if sys.argv[1] == "while the program runs":
+        source += "; import time; time.sleep(20)"
+    try:
+        session.run(source, deadline_seconds=20, watcher=Watcher())
+    except KeyboardInterrupt:
+        print("interrupted", session.run("print('later')").stdout, end="")
 """
-MOMENTS = (
-    "before the answer of create",
-    "after create",
-    "before start",
-    "after start",
+NOTHING_MADE = ("before create",)
+NEVER_STARTED = ("before the answer of create", "after create", "after attach")
+ENDS_BY_ITSELF = (
+    "before the answer of start",
     "while the program runs",
+    "when the program has ended",
+    "when the box is released",
 )
-
-
-@pytest.fixture
-def own_home(tmp_path: Path, box_image: RecordedImage) -> Path:
-    """A state folder, and so an installation, of this test's own."""
-    folder = tmp_path / "home"
-    folder.mkdir(mode=0o700)
-    ImageStore(folder).record(box_image)
-    return folder
-
-
-def installation(folder: Path) -> str:
-    return (folder / "installation").read_text().strip()
-
-
-def cleanup(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pybox_kernel.cli", "cleanup"],
-        env={**os.environ, "PYBOX_HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+MOMENTS = (*NOTHING_MADE, *NEVER_STARTED, *ENDS_BY_ITSELF)
 
 
 @case("krn-restart-orphans", "krn-interrupt-create", "krn-create-failed-started")
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_supervisor_killed_at_any_moment_leaves_nothing_after_the_next_start(
-    moment: str, own_home: Path, outside: Outside
+    moment: str, own: Installation, outside: Outside
 ) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", SUPERVISOR, moment], env={**os.environ, "PYBOX_HOME": str(own_home)}, check=False
-    )
-    assert killed.returncode == -9
-    left = outside.boxes(installation=installation(own_home))
-    if moment in ("after start", "while the program runs"):
+    killed = own.python(SUPERVISOR, moment, "SIGKILL")
+    assert killed.communicate(timeout=30) == ("", "")
+    assert killed.returncode == -signal.SIGKILL
+    (entry,) = own.entries()
+    left = own.boxes()
+    if moment in ENDS_BY_ITSELF:
         for box in left:
             outside.wait_gone(box, 2.0)
     else:
-        assert len(left) == 1, "a box that was made and never started"
-    found = cleanup(own_home)
-    assert found.returncode == 0, found.stderr
-    if moment in ("after start", "while the program runs"):
-        assert "Removed 0" in found.stdout
-    else:
-        assert "Removed 1" in found.stdout
-        outside.wait_gone(left[0], 1.0)
-    assert not outside.boxes(installation=installation(own_home))
-    assert not list((own_home / "sessions").iterdir())
+        assert len(left) == (0 if moment in NOTHING_MADE else 1)
+    found = own.cleanup()
+    outcome = {**dict.fromkeys(ENDS_BY_ITSELF, "already_gone"), **dict.fromkeys(NEVER_STARTED, "removed")}
+    assert found[outcome.get(moment, "unconfirmed")] == [entry.stem], "a box that may still be made is not called gone"
+    for box in left:
+        outside.wait_gone(box, 0.5)
+    if moment not in NOTHING_MADE:
+        assert own.sessions() == []
 
 
-def test_the_next_session_says_what_an_earlier_one_left(
-    own_home: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
+@case("krn-interrupt-create", "krn-interrupt-run")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_interrupt_at_any_moment_leaves_no_box_and_a_session_that_goes_on(
+    moment: str, own: Installation, outside: Outside
 ) -> None:
-    monkeypatch.setenv("PYBOX_HOME", str(own_home))
-    subprocess.run([sys.executable, "-c", SUPERVISOR, "after create"], check=False)
+    interrupted = own.python(SUPERVISOR, moment, "SIGINT")
+    assert interrupted.communicate(timeout=30) == ("interrupted later\n", "")
+    assert interrupted.returncode == 0
+    assert own.boxes() == []
+    if moment in NOTHING_MADE:
+        assert own.cleanup()["unconfirmed"], "the engine was asked, and may still make it"
+    else:
+        assert own.sessions() == []
+
+
+def test_the_next_session_says_what_an_earlier_one_left(own: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    own.python(SUPERVISOR, "after create", "SIGKILL").communicate(timeout=30)
+    monkeypatch.setenv("PYBOX_HOME", str(own.home))
     with Session.open() as session:
         assert session.run("print(1)").notices == ("Removed 1 box(es) that an earlier session left behind.",)
         assert session.run("print(1)").notices == ()
 
 
-def test_a_running_box_of_a_live_session_is_not_touched(own_home: Path, outside: Outside) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "pybox_kernel.cli", "run", "-", "--timeout", "10"],
-        env={**os.environ, "PYBOX_HOME": str(own_home)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as live:
-        assert live.stdin is not None
-        assert live.stdout is not None
-        live.stdin.write("import time\nprint('up', flush=True)\ntime.sleep(1.5)\nprint('still here')")
-        live.stdin.close()
-        assert live.stdout.readline() == "up\n"
-        found = cleanup(own_home)
-        assert (found.returncode, found.stdout) == (0, "Removed 0, already gone 0.\n")
-        assert live.stdout.read() == "still here\n"
-        assert live.wait(10) == 0
-
-
 @pytest.fixture
-def strangers(outside: Outside, box_image: RecordedImage, own_home: Path) -> Iterator[list[str]]:
-    """Containers that look like a dead session's box, each in all but one thing."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYBOX_HOME", str(own_home))
-        journal = Journal(own_home)
-    run = new_token()
-    labels = {
-        "org.pybox.installation": journal.installation,
-        "org.pybox.session": journal.session,
-        "org.pybox.run": run,
-        "org.pybox.uid": "12345",
-        "org.pybox.expires": "1",
-    }
-    made = []
-
-    def make(name: str, has: dict[str, str]) -> None:
-        config = {"Image": box_image.id, "Cmd": ["/bin/true"], "Labels": has, "HostConfig": {"NetworkMode": "none"}}
-        made.append(outside.api.create_container_from_config(config, name)["Id"])
-
-    make(f"pybox-{run}", {key: value for key, value in labels.items() if key != "org.pybox.expires"})
-    make(f"pybox-{run}0", labels)
-    make(f"x-pybox-{run}", labels)
-    make(f"pybox-{new_token()}", {**labels, "org.pybox.session": new_token()})
-    journal.write(
-        Entry(
-            run=run,
-            name=f"pybox-{run}",
-            engine="unix:///var/run/docker.sock",
-            labels=labels,
-            container_id=None,
-            written_at=0.0,
-        )
-    )
-    journal.release()  # as if the process had died
-    yield made
-    for box in made:
-        outside.api.remove_container(box, force=True)
+def empty_image(engine: DockerEngine, box_image: RecordedImage, tmp_path: Path) -> Iterator[RecordedImage]:
+    """An image without the program that a box starts: the container runtime refuses to start it."""
+    with tarfile.open(tmp_path / "empty.tar", "w"):
+        pass
+    reference = f"pybox-test-empty:{os.getpid()}"
+    image_id = engine.import_rootfs(str(tmp_path / "empty.tar"), reference)
+    yield box_image.model_copy(update={"id": image_id})
+    engine.remove_image(reference)
 
 
-def test_a_strangers_container_that_looks_like_ours_is_not_touched(
-    strangers: list[str], own_home: Path, engine: DockerEngine, outside: Outside
+@case("krn-create-failed-started", "krn-failed-start-leftover")
+def test_a_box_that_the_runtime_cannot_start_is_removed_and_the_receipt_says_so(
+    own: Installation,
+    outside: Outside,
+    box_image: RecordedImage,
+    empty_image: RecordedImage,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    journal = Journal(own_home)
-    found = sweep(engine, journal)
-    journal.close()
-    assert found.removed == ()
-    assert [outside.api.inspect_container(box)["State"]["Status"] for box in strangers] == ["created"] * 4
+    monkeypatch.setenv("PYBOX_HOME", str(own.home))
+    store = ImageStore(own.home)
+    store.record(empty_image)
+    with Session.open() as session:
+        first = session.run("print(1)").receipt
+        store.record(box_image)
+        assert session.run("print(1)").receipt.ok
+        store.record(empty_image)
+        second = session.run("print(1)").receipt
+        assert own.entries() == []
+    for receipt in (first, second):
+        assert receipt.observed.end.how == "not_started"
+        assert receipt.problem is not None
+        assert receipt.problem.code.startswith("engine")
+        assert "start a box" in receipt.problem.message
+        assert "pybox-python" in receipt.problem.message
+        assert receipt.observed.box.removed is True
+        assert receipt.observed.box.id is not None
+        outside.wait_gone(receipt.observed.box.id, 0.1)
+    # Whether the engine's cgroups are this computer's is known only after a box was seen in one.
+    assert [item.what for item in first.unknown] == ["cgroups"]
+    assert second.unknown == ()
 
 
-@case("krn-failed-start-leftover", "krn-remove-not-proof")
-def test_a_box_whose_start_fails_is_removed_and_the_receipt_says_so(home: Path, outside: Outside) -> None:
-    class Unstartable(AlteredEngine):
+@case("krn-failed-start-leftover")
+def test_a_box_whose_cgroup_lives_on_after_a_failed_start_is_not_called_gone(
+    own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a runtime leaves it that fails half-way: the engine has forgotten the box, a process of it lives on."""
+    left: list[Path] = []
+
+    class FailsHalfWay(AlteredEngine):
         def start(self, container_id: str) -> None:
-            outside.api.update_container(container_id, cpuset_cpus="0")
-            raise EngineTimeout("The engine did not start the box.", "Try again.")
+            left.append(next(Path("/sys/fs/cgroup").glob("pids/docker")) / container_id)
+            left[0].mkdir()
+            (left[0] / "cgroup.procs").write_text(str(process.pid))
+            raise EngineRefused("The engine refused to start a box.", "Try again.")
 
     engine = DockerEngine()
-    with Session(Journal(home), Unstartable(engine)) as session:
+    with (
+        subprocess.Popen(["sleep", "60"]) as process,
+        Session(Journal(own.home), FailsHalfWay(engine)) as session,  # type: ignore[arg-type]
+    ):
         receipt = session.run("print(1)").receipt
+        assert receipt.observed.box.removed is False
+        assert "cgroup still exists" in {item.what: item.why for item in receipt.unknown}["cleaning up"]
+        assert len(own.entries()) == 1
+        process.kill()
+        process.wait()
+        left[0].rmdir()
     engine.close()
-    assert receipt.observed.end.how == "not_started"
-    assert receipt.problem is not None
-    assert receipt.problem.code == "engine_timeout"
-    assert receipt.observed.box.removed is True
-    assert receipt.observed.box.id is not None
-    outside.wait_gone(receipt.observed.box.id, 0.5)
+    assert own.cleanup()["already_gone"] == [receipt.run.id]
+
+
+def test_a_create_that_the_engine_refuses_leaves_nothing_to_be_settled(own: Installation, engine: DockerEngine) -> None:
+    def unknown_image(body: dict[str, Any]) -> None:
+        body["Image"] = "sha256:" + "0" * 64
+
+    with Session(Journal(own.home), AlteredEngine(engine, unknown_image)) as session:  # type: ignore[arg-type]
+        receipt = session.run("print(1)").receipt
+        assert receipt.problem is not None
+        assert receipt.problem.code == "engine_not_found"
+        assert (receipt.observed.box.id, receipt.observed.box.removed) == (None, None)
+        assert receipt.unknown == ()
+        assert own.entries() == []
 
 
 @case("krn-remove-not-proof")
@@ -219,9 +237,6 @@ def test_a_removal_that_the_engine_only_claims_is_not_called_confirmed(home: Pat
 
         def remove(self, container_id: str) -> None:
             return None
-
-        def create(self, name: str, config: Any) -> str:
-            return super().create(name, config)
 
         def start(self, container_id: str) -> None:
             raise EngineTimeout("The engine did not start the box.", "Try again.")
@@ -267,12 +282,12 @@ def test_a_stop_ends_the_box_within_half_a_second_and_the_session_goes_on(sessio
 
 
 @case("krn-weak-fallback")
-def test_without_an_engine_nothing_runs_anywhere(own_home: Path, tmp_path: Path) -> None:
+def test_without_an_engine_nothing_runs_anywhere(own: Installation, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     done = subprocess.run(
         [sys.executable, "-m", "pybox_kernel.cli", "run", "-"],
         input=f"open({str(mark)!r}, 'w')",
-        env={**os.environ, "PYBOX_HOME": str(own_home), "DOCKER_HOST": f"unix://{tmp_path}/none.sock"},
+        env={**own.environment, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"},
         capture_output=True,
         text=True,
         check=False,
@@ -308,41 +323,124 @@ def test_the_kernels_own_files_hold_every_limit_that_the_receipt_claims(session:
     assert found["pids.max"] == str(STDLIB.tasks)
 
 
-def test_runs_at_once_have_a_user_each_and_none_is_mixed_up(session: Session) -> None:
-    def one(number: int) -> tuple[int, str, int | None, bool]:
-        result = session.run(f"import time; time.sleep(0.3); print({number})", deadline_seconds=10)
-        receipt = result.receipt
-        return number, result.stdout, receipt.asked.uid, receipt.ok
+AT_ONCE = """
+import sys, threading
+from pybox_kernel.session import Session, Stop
 
-    with ThreadPoolExecutor(6) as threads:
-        results = list(threads.map(one, range(6)))
-    assert [(number, printed, ok) for number, printed, _, ok in results] == [(n, f"{n}\n", True) for n in range(6)]
-    assert len({uid for _, _, uid, _ in results}) == 6
+stop, ready = Stop(), []
+class Watcher:
+    def started(self, deadline_seconds): ...
+    def output(self, stream, text): print("up", flush=True)
+    def display(self, text): ...
+
+threading.Thread(target=lambda: (sys.stdin.read(1), stop.set()), daemon=True).start()
+source = f"import os, time; print({sys.argv[1]!r}, os.getuid(), flush=True); time.sleep(25)"
+with Session.open() as session:
+    result = session.run(source, deadline_seconds=25, watcher=Watcher(), stop=stop)
+receipt = result.receipt
+print(result.stdout.strip(), receipt.asked.uid, receipt.observed.end.how, receipt.observed.box.removed)
+"""
 
 
-@pytest.mark.parametrize("way", ["container", "box"])
-def test_each_weaker_witness_verifies_the_seal_and_says_who_it_was(
-    way: str, own_home: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
+def test_runs_at_once_of_threads_and_processes_have_a_user_each_and_none_is_mixed_up(
+    own: Installation, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYBOX_HOME", str(own_home))
-    monkeypatch.setenv("PYBOX_WITNESS", way)
-    with Session.open() as session:
-        receipt = session.run("print(1)").receipt
-        helpers = outside.boxes(installation=installation(own_home), role="witness")
-        assert len(helpers) == (1 if way == "container" else 0)
-        for helper in helpers:
-            record = outside.api.inspect_container(helper)
-            assert record["HostConfig"]["CapDrop"] == ["ALL"]
-            assert record["HostConfig"]["ReadonlyRootfs"] is True
-            assert record["HostConfig"]["NetworkMode"] == "none"
-    seal = receipt.observed.seal
-    assert seal.before_start
-    assert seal.kernel.source == ("witness container" if way == "container" else "the box's own reading")
-    unknown = {item.what for item in receipt.unknown}
-    assert receipt.observed.meters.final is (way == "container")
-    assert ("memory_peak_bytes" in unknown) is (way == "box")
-    for helper in helpers:
-        outside.wait_gone(helper, 2.0)
+    """Eight of one session and four of others, which know nothing of one another, all alive at one moment."""
+    monkeypatch.setenv("PYBOX_HOME", str(own.home))
+    processes = [own.python(AT_ONCE, f"process-{number}") for number in range(4)]
+    up = threading.Semaphore(0)
+    stops = [Stop() for _ in range(8)]
+
+    class Watcher:
+        def started(self, deadline_seconds: float) -> None: ...
+
+        def output(self, stream: str, text: str) -> None:
+            up.release()
+
+        def display(self, text: str) -> None: ...
+
+    with Session.open() as session, ThreadPoolExecutor(8) as threads:
+
+        def one(number: int) -> RunResult:
+            source = f"import os, time; print('thread-{number}', os.getuid(), flush=True); time.sleep(25)"
+            return session.run(source, deadline_seconds=25, watcher=Watcher(), stop=stops[number])
+
+        running = [threads.submit(one, number) for number in range(8)]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+        for _ in stops:
+            assert up.acquire(timeout=30)
+        records = [outside.api.inspect_container(box) for box in own.boxes()]
+        assert [record["State"]["Status"] for record in records] == ["running"] * 12
+        users = {record["Config"]["User"].partition(":")[0] for record in records}
+        assert len(users) == 12
+        for stop in stops:
+            stop.set()
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("!")
+        printed = {process.communicate(timeout=20) for process in processes}
+        results = [run.result() for run in running]
+    uids = {result.stdout.split()[1] for result in results}
+    assert [result.stdout for result in results] == [
+        f"thread-{number} {result.receipt.asked.uid}\n" for number, result in enumerate(results)
+    ]
+    assert {(result.receipt.observed.end.how, result.receipt.observed.box.removed) for result in results} == {
+        ("stopped", True)
+    }
+    for number in range(4):
+        (uid,) = {line.split()[1] for line, _ in printed if line.startswith(f"process-{number} ")}
+        assert (f"process-{number} {uid} {uid} stopped True\n", "") in printed
+        uids.add(uid)
+    assert uids == users
+
+
+def test_a_user_id_that_another_container_has_is_not_used(
+    own: Installation, outside: Outside, box_image: RecordedImage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBOX_HOME", str(own.home))
+    taken, free = 43210, 43211
+    chosen = iter([taken, taken, free])
+
+    class Chooses(random.SystemRandom):
+        def randint(self, a: int, b: int) -> int:
+            return next(chosen)
+
+    monkeypatch.setattr("pybox_kernel.box.random.SystemRandom", Chooses)
+    config = {"Image": box_image.id, "Cmd": ["/bin/true"], "Labels": {"org.pybox.uid": str(taken)}}
+    other = outside.api.create_container_from_config(config, f"someone-else-{os.getpid()}")["Id"]
+    try:
+        with Session.open() as session:
+            result = session.run("import os; print(os.getuid())")
+            assert result.receipt.ok, result.receipt.problem
+            assert (result.stdout, result.receipt.asked.uid) == (f"{free}\n", free)
+            assert own.entries() == []
+        assert outside.api.inspect_container(other)["State"]["Status"] == "created"
+    finally:
+        outside.api.remove_container(other, force=True)
+    assert own.boxes() == []
+
+
+def test_the_connections_of_a_thread_end_with_it(session: Session) -> None:
+    def held() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    def one() -> None:
+        assert session.run("print(1)").receipt.ok
+
+    def in_a_thread_of_its_own() -> None:
+        thread = threading.Thread(target=one)
+        thread.start()
+        thread.join()
+
+    in_a_thread_of_its_own()
+    gc.collect()
+    before = held()
+    for _ in range(6):
+        in_a_thread_of_its_own()
+    gc.collect()
+    assert held() <= before
 
 
 @pytest.mark.timeout(240)
