@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from pybox_kernel.safe_display import SafeText, safe_text
 
 __all__ = ["main"]
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 READ_MOST = 16 << 20
 """Of a program file: far over the limit, so that the message can name its size."""
 
@@ -76,11 +78,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(error.message, error.advice)
         return error.exit_status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return ExitStatus.PROGRAM_FAILED
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        drop_output()
+        complain(f"The output could not be written: {error.strerror}.", "Make room, or write it somewhere else.")
+        return ExitStatus.PYBOX_FAILED
     except KeyboardInterrupt:
         complain("Interrupted.", "")
         return ExitStatus.INTERRUPTED
+
+
+def drop_output() -> None:
+    """So that Python does not try to write the rest as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(message: str, advice: str) -> None:
