@@ -60,7 +60,7 @@ def engine_address() -> str:
     address = os.environ.get("DOCKER_HOST", "").strip() or DEFAULT_ADDRESS
     if not address.startswith("unix:///"):
         raise EngineRefused(
-            f"DOCKER_HOST is {address[:200]!r}: that engine is on a network, not on this computer.",
+            f"DOCKER_HOST is {address[:200]!r}, which names no socket on this computer.",
             "Unset DOCKER_HOST, or set it to a socket here, like unix:///var/run/docker.sock.",
         )
     return address
