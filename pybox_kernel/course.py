@@ -16,6 +16,7 @@ from pybox_kernel.frames import Ended
 from pybox_kernel.journal import new_token
 from pybox_kernel.policy import Policy
 from pybox_kernel.receipt import Image, Problem, Step
+from pybox_kernel.safe_display import safe_text
 from pybox_kernel.transcript import Transcript
 
 __all__ = ["Course", "Program", "Timeline"]
@@ -82,4 +83,5 @@ class Course:
 
     def set_problem(self, error: PyBoxError) -> None:
         if self.problem is None:
-            self.problem = Problem(code=error.code, message=error.message, advice=error.advice)
+            # What was found, and what an engine answered, stands in it word for word.
+            self.problem = Problem(code=error.code, message=safe_text(error.message), advice=error.advice)

@@ -15,7 +15,7 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.errors import EngineError, PyBoxError
+from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_token
@@ -223,7 +223,11 @@ class SessionWitness:
         )
         self._journal.write(entry)
         self._entry = entry
-        container_id = self._engine.create(entry.name, witness_config(self._image_id, labels))
+        try:
+            container_id = self._engine.create(entry.name, witness_config(self._image_id, labels))
+        except EngineRefused:
+            self._journal.strike(run)
+            raise
         self._entry = entry.model_copy(update={"container_id": container_id})
         self._journal.write(self._entry)
         connection = self._engine.attach(container_id)
