@@ -71,7 +71,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             stdout=streams["stdout"],
             stderr=streams["stderr"],
             displays=transcript.displays,
-            withheld=tuple(transcript.withheld),
+            withheld=transcript.withheld,
             error=transcript.error.name if transcript.error else None,
             files=(),
         ),

@@ -35,7 +35,7 @@ ENOSYS = 38
 CALLS = {
     "descriptors": """
         read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek sendfile
-        copy_file_range openat openat2 close close_range dup dup3 fcntl flock pipe2 memfd_create
+        copy_file_range openat openat2 close close_range dup dup3 fcntl flock pipe2
     """,
     "files": """
         fstat newfstatat statx statfs fstatfs getdents64 faccessat faccessat2 readlinkat getcwd chdir fchdir
@@ -44,7 +44,7 @@ CALLS = {
         fgetxattr listxattr llistxattr flistxattr setxattr lsetxattr fsetxattr removexattr lremovexattr
         fremovexattr inotify_init1 inotify_add_watch inotify_rm_watch
     """,
-    "memory": "mmap munmap mremap mprotect madvise msync brk",
+    "memory": "munmap mremap mprotect madvise msync brk",
     "waiting": """
         epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 ppoll pselect6 eventfd2 signalfd4 timerfd_create
         timerfd_settime timerfd_gettime
@@ -87,6 +87,9 @@ SOCK_STREAM, SOCK_DGRAM, SOCK_KIND = 1, 2, 0xF
 IPPROTO_TCP, IPPROTO_UDP = 6, 17
 LIMITS = [*range(4), *range(5, 16)]  # all but RLIMIT_CORE, 4
 PRIO_PROCESS = 0
+
+MAP_HUGETLB, MFD_HUGETLB = 0x4_0000, 0x4
+"""Huge pages that a computer keeps in reserve are not counted in a box's memory."""
 
 NEW_NAMESPACES = 0x7E02_0000
 """CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET. Not NEWTIME: clone takes its bit for a signal's."""
@@ -173,6 +176,8 @@ def profile() -> dict[str, Any]:
             _allow(" ".join(CALLS.values())),
             _allow(LEGACY_CALLS) | {"includes": {"arches": ["amd64"]}},
             *_sockets(),
+            _allow("mmap", _equal(3, 0, MAP_HUGETLB)),
+            _allow("memfd_create", _equal(1, 0, MFD_HUGETLB)),
             _allow("clone", _equal(0, 0, NEW_NAMESPACES)),
             # The flags of clone3 lie in memory, where no filter can read them. On ENOSYS glibc takes clone.
             {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS},

@@ -52,7 +52,7 @@ class Transcript:
         self._tails: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
         self.error: ProgramError | None = None
         self.displays = 0
-        self.withheld: list[Withheld] = []
+        self._withheld: dict[str, int] = {}
 
     def head(self, stream: StreamName, data: bytes) -> None:
         self._bytes[stream] += len(data)
@@ -75,8 +75,14 @@ class Transcript:
             self.withhold("displays that could not be read", len(payload) - 1)
 
     def withhold(self, what: str, size: int) -> None:
-        if len(self.withheld) < MOST_WITHHELD:
-            self.withheld.append(Withheld(what=what, bytes=size))
+        """Kinds by name as far as there are few of them, the rest together; so no flood of one hides another."""
+        if what not in self._withheld and len(self._withheld) >= MOST_WITHHELD:
+            what = "other kinds"
+        self._withheld[what] = self._withheld.get(what, 0) + size
+
+    @property
+    def withheld(self) -> tuple[Withheld, ...]:
+        return tuple(Withheld(what=what, bytes=size) for what, size in self._withheld.items())
 
     def finish(self, ended: Ended | None) -> dict[StreamName, Stream]:
         """Ends both streams: what was dropped between their two parts is said in a line of its own."""

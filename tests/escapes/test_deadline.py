@@ -11,11 +11,11 @@ import pytest
 from pybox_kernel.box import EXPIRY_MARGIN_SECONDS
 from pybox_kernel.journal import installation_id
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import Session
+from pybox_kernel.session import Session, Stop
 from tests.cases import case, snippet
 from tests.conftest import Outside
 from tests.escapes.floods import EVERYTHING_AT_ONCE, IN_VAIN
-from tests.escapes.running import Clock, Ran, with_calls
+from tests.escapes.running import LATE, REMOVAL, Clock, Ran, with_calls
 
 pytestmark = pytest.mark.engine
 
@@ -125,6 +125,29 @@ def test_all_attacks_at_once_do_not_put_the_deadline_off(attack: Callable[..., R
     assert ran.printed.startswith("up\n")
 
 
+def test_a_stop_is_obeyed_under_all_attacks_at_once(session: Session) -> None:
+    stop = Stop()
+    asked: list[float] = []
+
+    class StopAtOnce(Clock):
+        def output(self, stream: str, text: str) -> None:
+            if not stop.is_set():
+                asked.append(time.monotonic())
+                stop.set()
+
+    receipt = session.run(EVERYTHING_AT_ONCE, deadline_seconds=20, watcher=StopAtOnce(), stop=stop).receipt
+    assert receipt.observed.end.how == "stopped"
+    assert receipt.observed.box.removed is True
+    assert time.monotonic() - asked[0] < STDLIB.stop_seconds + LATE + REMOVAL
+
+
+@pytest.mark.parametrize("kind", ["d", "x"])
+def test_events_of_no_length_are_bounded_like_any_other(kind: str, attack: Callable[..., Ran]) -> None:
+    ran = attack(f"import os\nwhile True: os.write(3, b'{kind}\\0\\0\\0\\0' * 3000)", SHORT)
+    ran.assert_deadline()
+    assert "more than a cell may display" in {held.what for held in ran.receipt.said.withheld}
+
+
 @pytest.mark.parametrize("seconds", [0.05, 1.0])
 def test_the_deadline_is_the_one_that_was_asked_for(seconds: float, attack: Callable[..., Ran]) -> None:
     ran = attack("while True: pass", seconds)
@@ -136,6 +159,20 @@ def test_displays_without_end_are_bounded_and_what_was_dropped_is_said(attack: C
     ran.assert_deadline()
     assert 0 < ran.receipt.said.displays < 20
     assert any(held.what == "more than a cell may display" and held.bytes > 0 for held in ran.receipt.said.withheld)
+
+
+def test_a_flood_of_one_kind_hides_no_other(attack: Callable[..., Ran]) -> None:
+    source = """
+class Drawn:
+    def __init__(self, number): self._repr_svg_ = lambda: "x" * number
+for number in range(300): display(Drawn(1))
+os = __import__("os")
+os.write(3, b"d\\0\\0\\0\\5{{{{{")
+"""
+    ran = attack(source)
+    found = [(held.what, held.bytes) for held in ran.receipt.said.withheld]
+    assert found == [("image/svg+xml", 300), ("displays that could not be read", 5)]
+    assert ran.receipt.said.displays == 300
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,13 @@ ANSWERS: dict[str, tuple[str, tuple[int, ...], int]] = {
     "socket: packets by the old way": ("socket", (2, 10, 0), EPERM),
     "socketpair: tipc": ("socketpair", (30, 1, 0, 1), EPERM),
     "socketpair: unix": ("socketpair", (1, 1, 0, 1), EFAULT),
+    "mmap: a page": ("mmap", (0, 4096, 3, 0x22, 2**64 - 1, 0), 0),
+    "mmap: huge pages": ("mmap", (0, 2 << 20, 3, 0x40022, 2**64 - 1, 0), EPERM),
+    "mmap: huge pages of 1 GiB": ("mmap", (0, 1 << 30, 3, 30 << 26 | 0x40022, 2**64 - 1, 0), EPERM),
+    "mmap: huge pages, high bits": ("mmap", (0, 2 << 20, 3, HIGH | 0x40022, 2**64 - 1, 0), EPERM),
+    "memfd_create": ("memfd_create", (1, 0), EFAULT),
+    "memfd_create: huge pages": ("memfd_create", (1, 4), EPERM),
+    "memfd_create: huge pages, high bits": ("memfd_create", (1, HIGH | 4), EPERM),
     # CLONE_SIGHAND without CLONE_VM is no valid request: EINVAL means that the kernel was asked.
     "clone: no namespace": ("clone", (0x800,), EINVAL),
     **{f"clone: namespace bit {n}": ("clone", (1 << n | 0x800,), EPERM) for n in (17, *range(25, 31))},
