@@ -114,6 +114,7 @@ class EngineBetween:
                 elif fault.what == "cut":
                     break
                 elif fault.what == "answer":
+                    read_rest(near, data)
                     near.sendall(answer(fault))
                 else:
                     silence.append(fault.what)
@@ -146,6 +147,15 @@ class EngineBetween:
         with self._lock:
             self._sockets = [(last, held) for last, held in self._sockets if held not in sockets]
             self._sockets += [(call, held) for held in sockets]
+
+
+def read_rest(near: socket.socket, data: bytes) -> None:
+    """The rest of a request's body, so that it is not taken for the next request."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+    left = (int(length[1]) if length else 0) - len(body)
+    while left > 0 and (more := near.recv(left)):
+        left -= len(more)
 
 
 def answer(fault: Fault) -> bytes:
