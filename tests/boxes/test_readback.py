@@ -449,7 +449,7 @@ def neighbours(box_image: RecordedImage, outside: Outside) -> Iterator[None]:
         "Image": box_image.id,
         "Cmd": ["/bin/sleep", "600"],
         "Volumes": {"/data": {}},
-        "HostConfig": {"NetworkMode": NETWORK},
+        "HostConfig": {"NetworkMode": NETWORK, "AutoRemove": True},
     }
     try:
         container = outside.api.create_container_from_config(config, NEIGHBOUR)["Id"]
