@@ -202,6 +202,7 @@ class Box:
             self._settle_unmade(errors)
             return
         box_id = self.id
+        limit = time.monotonic() + REMOVED_SECONDS
         if self._removal is not None:
             attempt(errors, self._collect_status)
         for _ in range(REMOVAL_TRIES):
@@ -209,6 +210,8 @@ class Box:
             if found is False:
                 break
             attempt(errors, lambda: self.engine.remove(box_id))
+            if found is None and time.monotonic() > limit:
+                break
             if found is None:
                 continue
             time.sleep(0.02)

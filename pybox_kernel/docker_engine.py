@@ -1,4 +1,5 @@
-"""The Docker engine behind the ``Engine`` protocol. With ``docker_images``, the only place that knows the docker SDK.
+"""The Docker engine behind the ``Engine`` protocol. With ``docker_client`` and ``docker_images``, the only place that
+knows the docker SDK.
 
 The SDK's sessions are not thread-safe, so each thread has a client of its own. Foreign exceptions cross in one place,
 ``translated``. Nothing of the environment but ``DOCKER_HOST`` is read, so no proxy setting reaches a container.
@@ -23,9 +24,8 @@ import docker.tls
 import requests
 import requests.exceptions
 import urllib3.exceptions
-from docker.transport import UnixHTTPAdapter
 
-from pybox_kernel import docker_images
+from pybox_kernel import docker_client, docker_images
 from pybox_kernel.engine import ContainerRecord, EngineFacts, ImageRecord
 from pybox_kernel.errors import (
     EngineDenied,
@@ -212,13 +212,6 @@ class DockerRemoval:
             return int(self._answer.json()["StatusCode"])
 
 
-class OneConnection(UnixHTTPAdapter):  # type: ignore[misc]
-    """The SDK's adapter keeps a connection for each of the last 25 URLs; here all URLs share what is kept."""
-
-    def get_connection(self, _url: str, proxies: object = None) -> Any:
-        return super().get_connection("http+docker://localhost", proxies)
-
-
 class DockerEngine:
     """One Docker engine. Making this value talks to nothing; the first call finds the API version both sides speak."""
 
@@ -246,16 +239,9 @@ class DockerEngine:
     def _client(self, seconds: float = LOOK_SECONDS) -> docker.APIClient:
         client = getattr(self._local, "client", None)
         if client is None:
-            client = docker.APIClient(
-                base_url=self._address,
-                version=self._version or "auto",
-                timeout=FIRST_SECONDS if self._version is None else seconds,
-            )
-            client.get_adapter(client.base_url).close()
-            client.mount("http+docker://", OneConnection("http+" + self._address, seconds))
-            # Requests would add the proxies of this computer's environment to a TCP address.
-            client.trust_env = False
-            self._version = client.api_version
+            if self._version is None:
+                self._version = docker_client.spoken_version(self._address, FIRST_SECONDS)
+            client = docker_client.client(self._address, self._version, seconds)
             self._local.client = client
             with self._lock:
                 self._clients.add(client)
