@@ -445,10 +445,13 @@ def test_the_connections_of_a_thread_end_with_it(session: Session) -> None:
 
 @pytest.mark.timeout(240)
 def test_two_hundred_runs_leave_nothing_behind(session: Session, outside: Outside) -> None:
-    def held() -> tuple[int, int]:
-        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+    def held() -> tuple[int, int, int]:
+        """Descriptors, threads, and resident memory in MB."""
+        gc.collect()
+        (resident,) = [line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line]
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), int(resident.split()[1]) // 1024
 
-    for _ in range(3):
+    for _ in range(10):
         session.run("print(0)")
     before = held()
     ids = []
@@ -456,9 +459,10 @@ def test_two_hundred_runs_leave_nothing_behind(session: Session, outside: Outsid
         result = session.run(f"print({number})")
         assert result.stdout == f"{number}\n", result.receipt.problem
         ids.append(result.receipt.observed.box.id)
-    descriptors, threads = held()
-    assert descriptors <= before[0] + 4
+    descriptors, threads, megabytes = held()
+    assert descriptors <= before[0] + 1
     assert threads <= before[1]
+    assert megabytes <= before[2] + 10
     everywhere = subprocess.run(
         ["find", "/sys/fs/cgroup", "-maxdepth", "4", "-type", "d"], capture_output=True, text=True
     )
