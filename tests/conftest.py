@@ -75,13 +75,13 @@ class Outside:
 
     def cgroups(self, container_id: str) -> list[str]:
         """Every cgroup folder on this computer that is named after the container."""
-        out = subprocess.run(
-            ["find", "/sys/fs/cgroup", "-maxdepth", "4", "-type", "d", "-name", f"*{container_id}*"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return out.stdout.split()
+        command = ["find", "/sys/fs/cgroup", "-maxdepth", "4", "-type", "d", "-name", f"*{container_id}*"]
+        for _ in range(50):
+            out = subprocess.run(command, capture_output=True, text=True, check=False)
+            if out.returncode == 0:
+                return out.stdout.split()
+            # A folder that goes away under find's feet is no finding: it looks again.
+        raise AssertionError(out.stderr)
 
     def wait_gone(self, container_id: str, seconds: float) -> float:
         """Waits until neither the engine nor the kernel knows it; how long that took. Fails after ``seconds``."""
