@@ -154,6 +154,8 @@ def stopper(stop: session.Stop) -> Any:
 
 def read_program(name: str) -> bytes:
     try:
+        if name == "-" and sys.stdin is None:
+            raise SourceError("There is no standard input to read.", "Name a file with the program.")
         if name == "-":
             return read_bounded(sys.stdin.buffer, "standard input")
         with Path(name).open("rb") as file:

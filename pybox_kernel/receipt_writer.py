@@ -75,7 +75,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             error=transcript.error.name if transcript.error else None,
             files=(),
         ),
-        unknown=(*unknown, *order_of(streams)),
+        unknown=(*unknown, *order_of(streams), *lost_output(course)),
         problem=course.problem,
     )
 
@@ -83,6 +83,11 @@ def write_receipt(program: Program, course: Course) -> Receipt:
 def order_of(streams: Mapping[StreamName, Stream]) -> Iterator[Unknown]:
     if streams["stdout"].bytes and streams["stderr"].bytes:
         yield Unknown(what="output_order", why="normal and error output come by two ways, so their order is not known")
+
+
+def lost_output(course: Course) -> Iterator[Unknown]:
+    if course.program_sent and course.ended is None:
+        yield Unknown(what="output", why="the box ended without its last word, and with it went what came late")
 
 
 # How it ended
@@ -123,7 +128,8 @@ def how_it_ended(course: Course) -> How:
 
 def evidence_of(program: Program, course: Course, how: How, status: int | None) -> Iterator[str]:
     if how in ("exited", "signal"):
-        yield "the box's own part saw the program end by itself"
+        ending = "end by itself" if how == "exited" else "ended by a signal"
+        yield f"the box's own part saw the program {ending}"
         if status is None:
             yield "the engine's own record of the exit status was not obtained"
     elif course.backstop is not None:

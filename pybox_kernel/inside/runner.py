@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
 import json
 import linecache
 import os
@@ -30,8 +31,8 @@ EVENTS = 3
 SOURCE = 4
 CELL = "/tmp/cell.py"
 HEADER = struct.Struct(">cI")
-LARGEST_EVENT = 60000
-TEXT = 16000
+NAME, TEXT, TRACEBACK = 1000, 14000, 40000
+"""Bytes of JSON for each part of an event; together under the 60,000 that the warden takes of one."""
 NICER = 10
 
 # A courtesy to the warden: the program can lower it again, and the kernel may pick the warden all the same.
@@ -39,21 +40,33 @@ OOM_SCORE_ADJ = "1000"
 
 
 def say(kind: bytes, value: object = None) -> None:
-    payload = b"" if value is None else json.dumps(value).encode()
+    payload = b"" if value is None else as_json(value)
     data = HEADER.pack(kind, len(payload)) + payload
     while data:
         data = data[os.write(EVENTS, data) :]
 
 
+def as_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
 def cut(text: str, most: int = TEXT) -> str:
-    if len(text) <= most:
+    """The beginning and the end of a text, as far as both fit into ``most`` bytes of JSON. Half of a character, which
+    UTF-8 does not have, is escaped."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    if len(text) <= most and len(as_json(text)) <= most:
         return text
-    return text[: most // 2] + "\n… %d characters left out …\n" % (len(text) - most) + text[-most // 2 :]
+    each = min(most, len(text)) // 2
+    while True:
+        kept = text[:each] + "\n… %d characters left out …\n" % (len(text) - 2 * each) + text[-each:]
+        if len(as_json(kept)) <= most:
+            return kept
+        each = each * 3 // 4
 
 
-def text_of(value: object, convert: Callable[[Any], str] = str) -> str:
+def text_of(value: object, convert: Callable[[Any], str] = str, most: int = TEXT) -> str:
     try:
-        return cut(convert(value))
+        return cut(convert(value), most)
     except BaseException:
         return "<%s %s() failed>" % (type(value).__name__, convert.__name__)
 
@@ -81,9 +94,9 @@ def report(error: BaseException) -> None:
     except BaseException:
         lines = ["<the traceback could not be made>\n"]
     told = {
-        "name": text_of(type(error).__name__),
+        "name": text_of(type(error).__name__, most=NAME),
         "value": text_of(error),
-        "traceback": cut("".join(lines), 40000),
+        "traceback": cut("".join(lines), TRACEBACK),
     }
     try:
         say(b"x", told)
@@ -158,10 +171,13 @@ def run_cell(source: str) -> tuple[int, bool]:
     main.__file__ = CELL
     main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
-    linecache.cache[CELL] = (len(source), None, source.splitlines(keepends=True), CELL)
+    # Not str.splitlines, which splits at more than Python does: at a form feed, for one.
+    lines = io.StringIO(source, newline=None).readlines()
+    linecache.cache[CELL] = (len(source), None, lines, CELL)
     try:
         # compile() of text pays no heed to an encoding cookie: the text is as in the cell.
-        tree = ast.parse(source, CELL)
+        # Not ast.parse, whose own frames would stand in the traceback of a syntax error.
+        tree: Any = compile(source, CELL, "exec", ast.PyCF_ONLY_AST, True)
         code = compile(tree, CELL, "exec", dont_inherit=True)
         exec(code, main.__dict__)
     except SystemExit as error:

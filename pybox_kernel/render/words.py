@@ -43,6 +43,7 @@ QUESTIONS: Final = {
     "removed": "whether the box is gone",
     "cgroups": "whether Linux, too, has nothing left of the box",
     "cleaning up": "whether everything was cleaned up",
+    "output": "whether all of the output came through",
     "output_order": "in which order output and error output were written",
     "boundary": "whether another kernel stands in between",
 }

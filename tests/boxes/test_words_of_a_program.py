@@ -1,0 +1,53 @@
+"""What a program says of its end arrives, whatever characters it says it in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pybox_kernel.session import Session
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["'ж' * 20000", "'\\ud800'", "'\\0' * 20000", "'m' * (5 << 20)", "'\\U0001f600' * 50000", "'\"' * 40000"],
+    ids=["two bytes", "half a character", "NULs", "5 MB", "four bytes", "quotation marks"],
+)
+def test_an_error_arrives_whatever_its_text(session: Session, message: str) -> None:
+    result = session.run(f"raise ValueError({message})", deadline_seconds=5)
+    assert result.error is not None
+    assert result.error.name == "ValueError"
+    assert "raise ValueError" in result.error.traceback
+    assert result.receipt.said.withheld == ()
+    shown = session.run(f"display({message})", deadline_seconds=5).receipt
+    assert (shown.said.displays, shown.said.withheld, shown.ok) == (1, (), True)
+
+
+def test_a_form_feed_does_not_shift_the_lines_of_a_traceback(session: Session) -> None:
+    result = session.run("x = 1\n\x0c\ndef f():\n    raise KeyError(x)\nf()")
+    assert result.error is not None
+    assert "line 4, in f\n    raise KeyError(x)" in result.error.traceback
+
+
+def test_a_syntax_error_shows_the_cell_alone(session: Session) -> None:
+    result = session.run("x = 1\nif x\n  y")
+    assert result.error is not None
+    assert result.error.name == "SyntaxError"
+    assert "line 2" in result.error.traceback
+    assert "/usr/" not in result.error.traceback
+
+
+def test_an_end_by_signal_is_not_called_an_end_by_itself(session: Session) -> None:
+    evidence = session.run("import os; os.abort()").receipt.observed.end.evidence
+    assert evidence[0] == "the box's own part saw the program ended by a signal"
+
+
+def test_a_closed_standard_input_is_said() -> None:
+    command = f"{sys.executable} -m pybox_kernel.cli run - <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no standard input" in done.stderr
