@@ -24,6 +24,7 @@ class Installation:
         self.home = home
         self.environment = {**os.environ, "PYBOX_HOME": str(home), "PYTHONFAULTHANDLER": "1"}
         self._outside = outside
+        self._started: list[subprocess.Popen[str]] = []
 
     @property
     def id(self) -> str:
@@ -43,7 +44,18 @@ class Installation:
         """Another process, which runs ``program``; its standard streams are pipes."""
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         environment = {**self.environment, **options}
-        return subprocess.Popen([sys.executable, "-c", program, *arguments], env=environment, text=True, **streams)
+        command = [sys.executable, "-c", program, *arguments]
+        self._started.append(subprocess.Popen(command, env=environment, text=True, **streams))
+        return self._started[-1]
+
+    def close(self) -> None:
+        """Ends what a failed test has left running."""
+        for process in self._started:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
 
     def cleanup(self) -> dict[str, list[str]]:
         """What ``pybox-kernel cleanup`` found, in a process of its own."""
@@ -63,6 +75,7 @@ def own(tmp_path: Path, box_image: RecordedImage, outside: Outside) -> Iterator[
     ImageStore(home).record(box_image)
     found = Installation(home, outside)
     yield found
+    found.close()
     left = found.boxes()
     for box in left:
         outside.api.remove_container(box, force=True)
