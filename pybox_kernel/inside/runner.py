@@ -56,7 +56,7 @@ def cut(text: str, most: int = TEXT) -> str:
     text = text.encode("utf-8", "backslashreplace").decode()
     if len(text) <= most and len(as_json(text)) <= most:
         return text
-    each = min(most, len(text)) // 2
+    each = min(most - 100, len(text)) // 2  # 100 for the line between
     while True:
         kept = text[:each] + "\n… %d characters left out …\n" % (len(text) - 2 * each) + text[-each:]
         if len(as_json(kept)) <= most:
