@@ -101,10 +101,15 @@ def of_runtime(facts: EngineFacts) -> Iterator[Finding]:
 
 
 def of_folder(home: Path) -> Iterator[Finding]:
-    if not home.exists():
+    try:
+        mode = stat.S_IMODE(home.stat().st_mode)
+    except FileNotFoundError:
         yield Finding("records", "ok", f"{home} is made at first use", "")
         return
-    mode = stat.S_IMODE(home.stat().st_mode)
+    except OSError as error:
+        advice = "Make it readable for this user, or set PYBOX_HOME to another folder."
+        yield Finding("records", "wrong", f"{home}: {error.strerror}", advice)
+        return
     if mode & 0o022:
         yield Finding("records", "wrong", f"other users can write to {home}", f"Run `chmod go-w {home}`.")
     else:

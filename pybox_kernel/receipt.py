@@ -267,12 +267,14 @@ class Receipt(Model):
 
     @property
     def ok(self) -> bool:
-        """The program ended by itself without an error code and says it reached its last statement.
+        """The program ended by itself without an error code, says it reached its last statement, and reports no
+        exception (a process that it forked may have, though it ended well itself).
 
         A process of it may still have been killed for memory: see ``observed.meters.oom_kills``.
         """
         end = self.observed.end
-        return end.how == "exited" and end.exit_code == 0 and self.said.completed and self.problem is None
+        said_well = self.said.completed and self.said.error is None
+        return end.how == "exited" and end.exit_code == 0 and said_well and self.problem is None
 
     def to_json(self, indent: int | None = None) -> str:
         """ASCII only, so that it can be printed anywhere."""

@@ -15,7 +15,7 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError
+from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError, SetupError
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_token
@@ -82,15 +82,18 @@ class Session:
         made. All other trouble is on the receipt."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
+        asked = Program(program, policy, deadline, None)
         try:
             engine = self.engine()
             recorded = image_store.require(engine, self._store, policy.image)
-            notices = self._sweep_once(engine)
+        except SetupError as error:  # no image to run in, but the engine may still hold what was left
+            return replace(not_run(asked, error), notices=self._sweep_once(engine))
         except PyBoxError as error:
-            return not_run(Program(program, policy, deadline, None), error)
+            return not_run(asked, error)
+        notices = self._sweep_once(engine)
         image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
         result = run_program(
-            Program(program, policy, deadline, image),
+            asked._replace(image=image),
             engine,
             self._journal,
             self._witness_for(engine, image.id),

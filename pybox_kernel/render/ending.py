@@ -141,6 +141,8 @@ def exited(receipt: Receipt) -> Ending:
             not_known=["What it left undone."],
             to_do=["Look for what ends the program on the way, like exit()."],
         )
+    if error is not None:
+        return Ending("bad", "Ended without an error code, but reports an error", notes=reported, seen=[QUIET_END])
     return Ending("ok", "Ended normally", seen=[QUIET_END])
 
 

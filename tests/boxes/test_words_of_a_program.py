@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from pybox_kernel.box import Box, fresh_identity
+from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.failures import failure
+from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.journal import Journal, new_token
+from pybox_kernel.policy import STDLIB
+from pybox_kernel.render.text import render_short
 from pybox_kernel.session import Session
 
 pytestmark = pytest.mark.engine
@@ -51,3 +59,30 @@ def test_a_closed_standard_input_is_said() -> None:
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no standard input" in done.stderr
+
+
+def test_an_exception_of_a_forked_process_is_not_called_a_normal_end(session: Session) -> None:
+    result = session.run("import os\nif os.fork() == 0:\n    1 / 0\nos.wait()\nprint('done')")
+    assert result.receipt.observed.end.exit_code == 0
+    assert result.receipt.said.completed
+    assert result.receipt.said.error == "ZeroDivisionError"
+    assert not result.receipt.ok
+    assert "but reports an error" in render_short(result.receipt)
+    told = failure(result)
+    assert told is not None
+    assert told.ename == "ZeroDivisionError"
+
+
+def test_leftovers_are_removed_also_where_there_is_no_image_to_run_in(
+    box_image: RecordedImage, engine: DockerEngine, tmp_path: Path
+) -> None:
+    dead = Journal(tmp_path)
+    run = new_token()
+    identity = fresh_identity(dead, run, box_image.id, 2.0)
+    Box(engine, dead, None, STDLIB, identity, run).create()
+    dead.release()
+    with Session(Journal(tmp_path), engine) as session:
+        result = session.run("print(1)")
+    assert result.receipt.problem is not None
+    assert result.receipt.problem.code == "setup"
+    assert result.notices == ("Removed 1 box(es) that an earlier session left behind.",)
