@@ -91,7 +91,7 @@ def translated(address: str, doing: str) -> Iterator[None]:
         ValueError,
     ) as error:
         raise from_cause(address, doing, error) from error
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
         message = f"The engine at {address} gave an answer of another form than an engine's when asked to {doing}."
         raise EngineError(message, DOCTOR) from error
 

@@ -71,7 +71,7 @@ def build(client: docker.APIClient, context_tar: bytes, reference: str, labels: 
         "version": "1",  # the engine's own builder: it takes a base by its id
     }
     events = _talk(client, "/build", params, {"Content-Type": "application/x-tar"}, context_tar)
-    return next(str(event["aux"]["ID"]) for event in reversed(events) if "ID" in event.get("aux", {}))
+    return [str(event["aux"]["ID"]) for event in events if "ID" in event.get("aux", {})][-1]
 
 
 def remove_image(client: docker.APIClient, reference: str) -> None:

@@ -139,13 +139,11 @@ class PyBoxKernel(Kernel):
             outbox = Outbox(self._send_output)
             run = asyncio.ensure_future(asyncio.to_thread(self._run, code, outbox, stop))
             await outbox.deliver(run)
-            result = await run
+            return self._conclude(await run)
         except Exception as error:
             if not isinstance(error, PyBoxError):
                 self.log.exception("A cell could not be run")
             return self._fail(failure_of_pybox(error))
-        else:
-            return self._conclude(result)
         finally:
             self._stop = None
             self._idle.set()

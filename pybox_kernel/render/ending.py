@@ -167,6 +167,14 @@ def ended_at_deadline(receipt: Receipt) -> Ending:
     limit = receipt.asked.options.deadline_seconds
     longest = receipt.asked.policy.longest_deadline_seconds
     longer = f"A longer limit ({longest:g} s at most), or less work at a time."
+    if receipt.observed.meters.ran_seconds is None:  # the box itself never said how it ended
+        return Ending(
+            "stop",
+            f"Ended from outside, after its {limit:g} s limit",
+            seen=evidence_of(receipt)[:1],
+            not_known=["Whether it was still running at its limit."],
+            to_do=[longer if limit < longest else "Less work at a time."],
+        )
     return Ending(
         "stop",
         f"Stopped at its {limit:g} s limit",

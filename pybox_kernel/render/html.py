@@ -8,7 +8,8 @@ on black; text has the page's own colour; each bar stands beside its amount in w
 
 from __future__ import annotations
 
-from html import escape
+import html
+import re
 from typing import TYPE_CHECKING, Final
 
 from pybox_kernel.render.words import SEEN, words
@@ -49,10 +50,18 @@ def render_html(receipt: Receipt, *, with_json: bool = True) -> str:
     ground = "#88888812" if told.tone == "ok" else f"{colour}1f"
     last = json(receipt) if with_json else identity(receipt)
     return (
-        f"<details class='pybox pybox-{told.tone}' style='border-left:4px solid {colour};background:{ground};"
+        f"<details class='pybox pybox-{told.tone} mathjax_ignore tex2jax_ignore' "
+        f"style='border-left:4px solid {colour};background:{ground};"
         "padding:4px 10px;font-size:13px;line-height:1.5'>"
         f"{summary(told, colour)}<dl style='margin:8px 0 0'>{''.join(rows)}</dl>{last}</details>"
     )
+
+
+def escape(text: str) -> str:
+    """Text for an element. A page's MathJax would typeset ``$...$`` and ``\\begin`` in it, with links and colours of
+    the program's choice. It looks for them within one element, so what they begin with stands in one of its own. The
+    classes of the whole receipt tell MathJax 3 and 2 the same, where a page keeps classes."""
+    return re.sub(r"[$\\]", lambda found: f"<span>{found[0]}</span>", html.escape(text))
 
 
 def summary(told: Words, colour: str) -> str:
@@ -103,7 +112,7 @@ def bar(stops: str) -> str:
 
 def json(receipt: Receipt) -> str:
     """ASCII in an element, where a quotation mark is as safe as its name and shorter. A click selects all of it."""
-    text = escape(safe_text(receipt.to_json(indent=2)), quote=False)
+    text = html.escape(safe_text(receipt.to_json(indent=2)), quote=False)
     style = "white-space:pre-wrap;word-break:break-all;font-size:11px;max-height:24em;overflow:auto;user-select:all"
     return f"<details><summary {QUIET}>The same as JSON</summary><pre style='{style}'>{text}</pre></details>"
 

@@ -173,7 +173,7 @@ def also_seen(receipt: Receipt) -> Iterator[str]:
     elif box.id is None:
         yield "There was no box."
     if observed.boundary.kind == "this_kernel":
-        yield "No virtual machine: this computer's own kernel."
+        yield "No virtual machine between the box and this computer: they share one kernel."
     elif observed.boundary.kind == "other_kernel":
         yield "Another kernel than this computer's: a virtual machine, or another computer."
     if observed.end.how != "not_started":
