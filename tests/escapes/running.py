@@ -93,7 +93,7 @@ def run_attack(session: Session, source: str, deadline: float) -> Ran:
     assert receipt.observed.seal.before_start
     assert receipt.observed.box.removed is True
     known = {item.what for item in receipt.unknown}
-    # Of a box that the kernel took whole, its warden included, there is the last sample, which does not call itself final.
+    # Of a box that the kernel took whole, its warden included, there is the last sample, not called final.
     lost = receipt.observed.end.how == "box_lost"
     assert receipt.observed.meters.final or lost or "memory_peak_bytes" in known
     assert (receipt.observed.meters.tasks_peak or 0) <= STDLIB.tasks
