@@ -15,7 +15,8 @@ from typing import Any, Final, TypeVar
 
 from pybox_kernel.engine import Connection, Engine, Removal
 from pybox_kernel.errors import BoxError, EngineNotFound, EngineRefused, PyBoxError, SealError
-from pybox_kernel.journal import Entry, Journal
+from pybox_kernel.journal import Entry, Journal, box_name, new_entry
+from pybox_kernel.leftovers import find
 from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
 from pybox_kernel.seal import LABEL, Identity, Look, container_config
 from pybox_kernel.seal_engine import engine_look
@@ -38,13 +39,11 @@ def fresh_identity(journal: Journal, run: str, image_id: str, seconds: float) ->
     """A name, a uid and labels that no other box has. ``seconds`` is how long the box may live at the most."""
     uid = fresh_uid()
     return Identity(
-        name=f"pybox-{run}",
+        name=box_name(run),
         uid=uid,
         image_id=image_id,
         labels={
-            f"{LABEL}installation": journal.installation,
-            f"{LABEL}session": journal.session,
-            f"{LABEL}run": run,
+            **journal.labels(run),
             f"{LABEL}uid": str(uid),
             f"{LABEL}expires": str(int(time.time() + seconds + EXPIRY_MARGIN_SECONDS)),
         },
@@ -89,7 +88,7 @@ class Box:
         self.removed: bool | None = None
         self.why_not_confirmed = ""
         self.cgroups_looked_at = False
-        self._journalled = False
+        self._entry: Entry | None = None
         self._create_unanswered = False
         self._create_refused = False
         self._removal: Removal | None = None
@@ -115,17 +114,9 @@ class Box:
         self._require(self.engine_look)
 
     def _write_entry(self, container_id: str | None) -> None:
-        self.journal.write(
-            Entry(
-                run=self.run,
-                name=self.identity.name,
-                engine=self.engine.address,
-                labels=dict(self.identity.labels),
-                container_id=container_id,
-                written_at=time.time(),
-            )
-        )
-        self._journalled = True
+        entry = new_entry(self.run, self.engine.address, self.identity.labels, container_id)
+        self.journal.write(entry)
+        self._entry = entry
 
     def _uid_is_shared(self) -> bool:
         """Both of two makers may see each other and both yield, which is safe; never neither: each made its box
@@ -247,17 +238,18 @@ class Box:
 
     def _find_unanswered(self) -> str | None:
         """The box of a create whose answer never came; by its name, which holds the run's own 128 bits."""
-        for record in self.engine.containers(name=self.identity.name):
-            if all(record.labels.get(key) == value for key, value in self.identity.labels.items()):
-                self._write_entry(record.id)
-                return record.id
-        return None
+        assert self._entry is not None
+        record = find(self.engine, self._entry)
+        if record is None:
+            return None
+        self._write_entry(record.id)
+        return record.id
 
     def _settle_unmade(self, errors: list[str]) -> None:
         """No box is known. If the engine may still be making one, the entry stays for a later sweep."""
         if self._create_unanswered and (errors or not self._create_refused):
             self._unconfirmed(errors[-1] if errors else "the engine never answered whether it made the box")
-        elif self._journalled:
+        elif self._entry is not None:
             self.journal.strike(self.run)
 
     def _unconfirmed(self, why: str) -> None:

@@ -256,13 +256,9 @@ class DockerEngine:
                 address=self._address,
                 version=str(version.get("Version", "")),
                 api_version=str(version.get("ApiVersion", "")),
-                engine_id=info.get("ID"),
                 kernel=info.get("KernelVersion"),
-                operating_system=info.get("OperatingSystem"),
                 architecture=info.get("Architecture"),
                 cgroup_version=info.get("CgroupVersion"),
-                cgroup_driver=info.get("CgroupDriver"),
-                default_runtime=info.get("DefaultRuntime"),
                 runc_version=next(
                     (
                         str(part.get("Version"))

@@ -22,13 +22,9 @@ class EngineFacts(NamedTuple):
     address: str
     version: str
     api_version: str
-    engine_id: str | None
     kernel: str | None
-    operating_system: str | None
     architecture: str | None
     cgroup_version: str | None
-    cgroup_driver: str | None
-    default_runtime: str | None
     runc_version: str | None
     memory_limit: bool | None
     swap_limit: bool | None

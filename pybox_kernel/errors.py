@@ -11,7 +11,6 @@
     │   ├── EngineTimeout          it is there, and does not answer in time
     │   ├── EngineRefused          it answered, and said no
     │   │   └── EngineNotFound     the object asked for does not exist
-    │   └── EngineLacks            it cannot enforce a limit that the seal needs
     ├── SealError                  a box differs from the policy: the program never started
     ├── BoxError                   a box broke its part of the protocol, or was lost
     └── Stopped                    the person stopped the run before the program started (exit status 130)
@@ -29,7 +28,6 @@ __all__ = [
     "Difference",
     "EngineDenied",
     "EngineError",
-    "EngineLacks",
     "EngineMissing",
     "EngineNotFound",
     "EngineRefused",
@@ -123,10 +121,6 @@ class EngineRefused(EngineError):
 
 class EngineNotFound(EngineRefused):
     code = "engine_not_found"
-
-
-class EngineLacks(EngineError):
-    code = "engine_lacks"
 
 
 class SealError(PyBoxError):

@@ -22,8 +22,9 @@ from pydantic import ValidationError
 from pybox_kernel import rootfs
 from pybox_kernel.errors import EngineError, EngineRefused, SetupError
 from pybox_kernel.image_recipes import DebianBase, Recipe, RegistryBase, Value, program_files
-from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, INTERPRETER, LOOK, RECIPE_LABEL, dockerfile
+from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, LOOK, RECIPE_LABEL, dockerfile
 from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage
+from pybox_kernel.seal import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,7 +134,7 @@ def _look(engine: Engine, image_id: str, build: str) -> _Inside:
     name = f"pybox-setup-{build}"
     config = {
         "Image": image_id,
-        "Cmd": [INTERPRETER, "-I", "-B", "-c", LOOK],
+        "Cmd": [PYTHON, "-I", "-B", "-c", LOOK],
         "WorkingDir": "/",
         "NetworkDisabled": True,
         "HostConfig": {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Final, Literal
 
+from pybox_kernel.seal import PROGRAMS, PYTHON
+
 __all__ = [
     "BUILD_LABEL",
     "FINISH",
     "IMAGE_LABEL",
-    "INTERPRETER",
     "LOOK",
-    "PROGRAMS",
     "RECIPE_LABEL",
     "dockerfile",
 ]
@@ -21,19 +21,15 @@ RECIPE_LABEL: Final = "org.pybox.recipe"
 BUILD_LABEL: Final = "org.pybox.build"
 """On everything that one build makes, so that a build which fails can find and remove all of it."""
 
-INTERPRETER: Final = "/usr/local/bin/pybox-python"
-"""The image's Python, at the same path whatever the base."""
-PROGRAMS: Final = "/usr/local/lib/pybox"
-
 FINISH: Final = f"""\
 import compileall, os, py_compile, stat, subprocess, sys, sysconfig
 
 if sys.version_info < (3, 11):
     sys.exit("the Python of this base is " + sys.version.split()[0] + "; PyBox needs 3.11 or newer")
-os.makedirs(os.path.dirname({INTERPRETER!r}), exist_ok=True)
-if os.path.lexists({INTERPRETER!r}):
-    os.unlink({INTERPRETER!r})
-os.symlink(os.path.realpath(sys.executable), {INTERPRETER!r})
+os.makedirs(os.path.dirname({PYTHON!r}), exist_ok=True)
+if os.path.lexists({PYTHON!r}):
+    os.unlink({PYTHON!r})
+os.symlink(os.path.realpath(sys.executable), {PYTHON!r})
 
 # A box cannot write: what is not compiled here would be compiled in every run. Unchecked: nothing can change.
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH

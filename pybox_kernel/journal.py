@@ -14,7 +14,8 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -28,12 +29,14 @@ __all__ = [
     "DeadSession",
     "Entry",
     "Journal",
+    "box_name",
     "dead_sessions",
     "home_folder",
     "home_path",
     "installation_id",
     "is_token",
     "left_entries",
+    "new_entry",
     "new_token",
 ]
 
@@ -100,6 +103,11 @@ def installation_id(home: Path) -> str:
     return token
 
 
+def box_name(run: str) -> str:
+    """What the engine calls the box, or the witness, of a run."""
+    return f"pybox-{run}"
+
+
 class Entry(BaseModel):
     """One object that may exist at the engine. ``container_id`` is null until the engine's answer is known.
 
@@ -118,9 +126,21 @@ class Entry(BaseModel):
 
     @model_validator(mode="after")
     def _names_its_own_run(self) -> Self:
-        if not is_token(self.run) or self.name != f"pybox-{self.run}" or self.labels.get(f"{LABEL}run") != self.run:
+        if not is_token(self.run) or self.name != box_name(self.run) or self.labels.get(f"{LABEL}run") != self.run:
             raise ValueError("name, labels and run do not belong together")
         return self
+
+
+def new_entry(run: str, engine: str, labels: Mapping[str, str], container_id: str | None) -> Entry:
+    """The entry of ``run`` as of now, for the engine at the address ``engine``."""
+    return Entry(
+        run=run,
+        name=box_name(run),
+        engine=engine,
+        labels=dict(labels),
+        container_id=container_id,
+        written_at=time.time(),
+    )
 
 
 class LockedFolder:
@@ -185,6 +205,14 @@ class Journal(LockedFolder):
             fcntl.flock(lock, fcntl.LOCK_EX)
             draft.rename(folder)  # so that no one ever sees the folder without its lock held
         super().__init__(folder, lock)
+
+    def labels(self, run: str) -> dict[str, str]:
+        """By which an object at the engine is known to be of this installation, session and run."""
+        return {
+            f"{LABEL}installation": self.installation,
+            f"{LABEL}session": self.session,
+            f"{LABEL}run": run,
+        }
 
 
 def read_entry(folder: Path, run: str) -> Entry | None:

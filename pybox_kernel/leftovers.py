@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.engine import ContainerRecord, Engine
 from pybox_kernel.errors import EngineNotFound, PyBoxError
-from pybox_kernel.journal import DeadSession, Entry, Journal, dead_sessions
+from pybox_kernel.journal import DeadSession, Entry, Journal, box_name, dead_sessions
 
-__all__ = ["Sweep", "sweep"]
+__all__ = ["Sweep", "find", "sweep"]
 
 UNANSWERED_SECONDS: Final = 60.0
 """How long an engine may still make a box after its maker died without an answer. Until then, not finding it proves
@@ -62,7 +62,7 @@ def outcome_of(engine: Engine, session: DeadSession, entry: Entry) -> Outcome:
 def outcome_of_damaged(engine: Engine, run: str) -> Outcome:
     """An entry that cannot be read no longer says which labels its box has, so a box of its name is not touched."""
     try:
-        return "unconfirmed" if engine.containers(name=f"pybox-{run}") else "gone"
+        return "unconfirmed" if engine.containers(name=box_name(run)) else "gone"
     except PyBoxError:
         return "unconfirmed"
 

@@ -15,10 +15,23 @@ from pybox_kernel.counters import Unread
 from pybox_kernel.errors import Difference
 from pybox_kernel.policy import MIB, Policy
 
-__all__ = ["LABEL", "PYTHON", "Comparison", "Identity", "Look", "command", "container_config", "part"]
+__all__ = [
+    "LABEL",
+    "PROGRAMS",
+    "PYTHON",
+    "Comparison",
+    "Identity",
+    "Look",
+    "command",
+    "container_config",
+    "part",
+]
 
 PYTHON: Final = "/usr/local/bin/pybox-python"
-WARDEN: Final = "/usr/local/lib/pybox/warden.py"
+"""The interpreter of a box, on whatever base its image is made."""
+PROGRAMS: Final = "/usr/local/lib/pybox"
+"""Where the programs of ``inside`` lie in a box."""
+WARDEN: Final = f"{PROGRAMS}/warden.py"
 LABEL: Final = "org.pybox."
 LONGEST: Final = 200
 """Characters of a value that are shown of a difference."""

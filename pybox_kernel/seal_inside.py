@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pybox_kernel import seccomp
 from pybox_kernel.policy import Policy
-from pybox_kernel.seal import Comparison, Look, part
+from pybox_kernel.seal import PROGRAMS, Comparison, Look, part
 
 __all__ = ["inside_look"]
 
@@ -26,7 +26,7 @@ def inside_look(policy: Policy, report: Mapping[str, Any]) -> Look:
     for probe in seccomp.PROBES:
         name, wanted = probe[0], probe[3]
         compare.require(f"forbidden call {name}", f"error {wanted}", answer(calls.get(name)))
-    for place in ("/", "/etc", "/usr/local/lib/pybox"):
+    for place in ("/", "/etc", PROGRAMS):
         compare.require(f"writing to {place}", "read-only", answer(write.get(place)), met=write.get(place) == EROFS)
     compare.require("writing to /dev", "refused", answer(write.get("/dev")), met=write.get("/dev") == EACCES)
     for place in ("/box", "/tmp"):  # noqa: S108

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +17,7 @@ from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError, SetupError
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.images import BASE_CHOICES, Plan
-from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_token
+from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_entry, new_token
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
 from pybox_kernel.receipt import Image, Receipt
@@ -210,20 +209,8 @@ class SessionWitness:
 
     def _start(self) -> ContainerWitness:
         run = new_token()
-        labels = {
-            f"{LABEL}installation": self._journal.installation,
-            f"{LABEL}session": self._journal.session,
-            f"{LABEL}run": run,
-            f"{LABEL}role": "witness",
-        }
-        entry = Entry(
-            run=run,
-            name=f"pybox-{run}",
-            engine=self._engine.address,
-            labels=labels,
-            container_id=None,
-            written_at=time.time(),
-        )
+        labels = {**self._journal.labels(run), f"{LABEL}role": "witness"}
+        entry = new_entry(run, self._engine.address, labels, None)
         self._journal.write(entry)
         self._entry = entry
         try:

@@ -20,7 +20,7 @@ from pybox_kernel.engine import Connection
 from pybox_kernel.errors import BoxError, PyBoxError
 from pybox_kernel.inside import witness as reading
 from pybox_kernel.policy import MIB
-from pybox_kernel.seal import PYTHON
+from pybox_kernel.seal import PROGRAMS, PYTHON
 
 __all__ = ["ContainerWitness", "DirectWitness", "Sight", "Source", "Witness", "own_boot_id"]
 
@@ -99,7 +99,6 @@ UID: Final = 9999
 """Below the range of boxes, so that no box shares the witness's limits."""
 MEMORY: Final = 64 * MIB
 ANSWER_SECONDS: Final = 5.0
-START_SECONDS: Final = 20.0
 LARGEST_ANSWER: Final = 1 << 20
 DOCTOR: Final = "Run `pybox-kernel doctor`."
 
@@ -107,7 +106,7 @@ DOCTOR: Final = "Run `pybox-kernel doctor`."
 def witness_config(image_id: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """A trusted container that only reads: no capabilities, own uid, read-only, no network, ends with its stdin."""
     return {
-        "Cmd": [PYTHON, "-I", "-S", "/usr/local/lib/pybox/witness.py", "/host-cgroup"],
+        "Cmd": [PYTHON, "-I", "-S", f"{PROGRAMS}/witness.py", "/host-cgroup"],
         "Image": image_id,
         "Labels": dict(labels),
         "OpenStdin": True,

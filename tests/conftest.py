@@ -10,6 +10,7 @@ from pathlib import Path
 
 import docker
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pybox_kernel import image_build, images
 from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
@@ -17,6 +18,12 @@ from pybox_kernel.errors import PyBoxError
 from pybox_kernel.image_store import ImageStore, RecordedImage, require
 from pybox_kernel.journal import home_path
 from pybox_kernel.session import Session
+
+
+# In a fresh checkout the first text drawn waits for a table of all characters to be made, a second and more: that says
+# nothing of the code under test. A failure prints what makes it happen again.
+settings.register_profile("pybox", suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("pybox")
 
 
 @pytest.fixture(scope="session", autouse=True)

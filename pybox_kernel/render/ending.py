@@ -31,7 +31,6 @@ NOT_RUN: Final = {
     "engine_timeout": "the container engine does not answer in time",
     "engine_refused": "the container engine refused",
     "engine_not_found": "the container engine does not have what is needed",
-    "engine_lacks": "the container engine cannot keep a limit that the seal needs",
     "not_sealed": "the box was not sealed as required",
     "box": "its box was not ready",
     "stopped": "you stopped it before it began",

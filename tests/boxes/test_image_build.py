@@ -26,8 +26,9 @@ import pytest
 from pybox_kernel import image_build, images, rootfs
 from pybox_kernel.errors import SetupError
 from pybox_kernel.image_recipes import RegistryBase, program_files
-from pybox_kernel.image_steps import BUILD_LABEL, INTERPRETER, PROGRAMS
+from pybox_kernel.image_steps import BUILD_LABEL
 from pybox_kernel.image_store import ImageStore, RecordedImage, require
+from pybox_kernel.seal import PROGRAMS, PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ def printed(engine: DockerEngine, image_id: str, *command: str) -> str:
 
 
 def answer(engine: DockerEngine, image_id: str, program: str) -> Any:
-    return json.loads(printed(engine, image_id, INTERPRETER, "-I", "-B", "-c", program))
+    return json.loads(printed(engine, image_id, PYTHON, "-I", "-B", "-c", program))
 
 
 def left_of(engine: DockerEngine, name: str) -> list[str]:
