@@ -19,7 +19,6 @@ from pybox_kernel.image_store import ImageStore, RecordedImage, require
 from pybox_kernel.journal import home_path
 from pybox_kernel.session import Session
 
-
 # In a fresh checkout the first text drawn waits for a table of all characters to be made, a second and more: that says
 # nothing of the code under test. A failure prints what makes it happen again.
 settings.register_profile("pybox", suppress_health_check=[HealthCheck.too_slow], print_blob=True)
