@@ -20,6 +20,7 @@ from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.text import render_short
 from pybox_kernel.safe_display import SafeText, safe_text
+from pybox_kernel.transcript import Display
 
 __all__ = ["main"]
 
@@ -116,8 +117,8 @@ class Terminal:
         target.write(text)
         target.flush()
 
-    def display(self, text: SafeText) -> None:
-        print(text, flush=True)
+    def display(self, display: Display) -> None:
+        print(display.text, flush=True)
 
 
 def run(options: argparse.Namespace) -> int:

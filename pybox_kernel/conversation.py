@@ -15,7 +15,7 @@ from pybox_kernel.box import Box
 from pybox_kernel.counters import Meters, Unread
 from pybox_kernel.course import Course, Program
 from pybox_kernel.errors import BoxError, EngineError, Stopped
-from pybox_kernel.frames import ACKNOWLEDGE_EVERY, Frame, FrameReader, encode, read_ended, read_ready
+from pybox_kernel.frames import ACKNOWLEDGE_EVERY, EventParts, Frame, FrameReader, encode, read_ended, read_ready
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.transcript import Watcher
 
@@ -70,6 +70,7 @@ class Conversation:
         self._watcher = watcher
         self._stop = stop
         self._reader = FrameReader()
+        self._event = EventParts()
         self._outgoing = bytearray()
         self._answered = 0
         self._closed = False
@@ -174,9 +175,11 @@ class Conversation:
             transcript.tail("stdout", frame.payload)
         elif frame.kind == b"e":
             transcript.tail("stderr", frame.payload)
-        elif frame.kind == b"V":
-            transcript.event(frame.payload)
-        elif frame.kind == b"X":
+        elif frame.kind in (b"v", b"V"):
+            event = self._event.take(frame)
+            if event is not None:
+                transcript.event(event)
+        elif frame.kind == b"X" and not self._event.open:
             ended = self._course.ended = read_ended(frame.payload)
             if ended.events_dropped:
                 transcript.withhold("more than a cell may display", ended.events_dropped_bytes)

@@ -8,20 +8,34 @@ whatever does not fit raises BoxError.
 from __future__ import annotations
 
 import struct
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from pybox_kernel.errors import BoxError
 
 __all__ = [
     "ACKNOWLEDGE_EVERY",
+    "About",
+    "DisplayData",
     "DisplayEvent",
     "Ended",
     "ErrorEvent",
+    "EventParts",
     "Frame",
     "FrameReader",
     "StreamCount",
+    "TableEvent",
+    "Wall",
     "encode",
     "read_ended",
     "read_event",
@@ -30,9 +44,10 @@ __all__ = [
 
 HEADER: Final = struct.Struct(">cI")
 LARGEST_FRAME: Final = 65536
-MOST_BYTES: Final = 2 << 20
+MOST_BYTES: Final = 8 << 20
 """Of one run, all frames together: above the warden's own bounds, so that only a broken box reaches it."""
-TYPES: Final = frozenset(b"ROEVoeXF")
+TYPES: Final = frozenset(b"ROEvVoeXF")
+LARGEST_EVENT: Final = 1_500_064
 ACKNOWLEDGE_EVERY: Final = 16384
 """The warden keeps at most 64 KiB under way; answering each quarter keeps it from waiting."""
 
@@ -74,6 +89,29 @@ class FrameReader:
         return frames
 
 
+class EventParts:
+    """Puts the program's events together from their frames: ``v`` a part, ``V`` the last."""
+
+    def __init__(self) -> None:
+        self._parts = bytearray()
+
+    @property
+    def open(self) -> bool:
+        """An event has begun whose last part has not come."""
+        return bool(self._parts)
+
+    def take(self, frame: Frame) -> bytes | None:
+        """The event that is now whole. Raises BoxError for one that is larger than a warden sends."""
+        if len(self._parts) + len(frame.payload) > LARGEST_EVENT:
+            raise BoxError(f"The box sent an event of more than {LARGEST_EVENT:,} bytes.", AGAIN)
+        self._parts += frame.payload
+        if frame.kind != b"V":
+            return None
+        event = bytes(self._parts)
+        self._parts.clear()
+        return event
+
+
 Count = Annotated[int, Field(ge=0, le=1 << 62)]
 
 
@@ -107,19 +145,99 @@ class Ended(Strict):
     all_reaped: bool
 
 
+Wall = Literal[
+    "module",
+    "name",
+    "file",
+    "read_only",
+    "full",
+    "network",
+    "input",
+    "memory",
+    "tasks",
+    "files_open",
+    "forbidden",
+    "magic",
+]
+"""What an exception met, where it met one of the box's walls. ``inside/walls.py`` says which is which."""
+
+
+class About(Strict):
+    kind: Wall
+    what: Annotated[str, Field(max_length=70000)]
+    """The name of what was not there: a module, a file, a host."""
+
+
 class ErrorEvent(Strict):
     """The exception the program reported: its word."""
 
     name: Annotated[str, Field(max_length=70000)]
     value: Annotated[str, Field(max_length=70000)]
     traceback: Annotated[str, Field(max_length=70000)]
+    about: About | None = None
+
+    @field_validator("about", mode="wrap")
+    @classmethod
+    def none_where_it_cannot_be_read(cls, value: object, read: ValidatorFunctionWrapHandler) -> About | None:
+        try:
+            about: About | None = read(value)
+        except ValidationError:
+            return None
+        return about
 
 
-class DisplayEvent(NamedTuple):
-    """What a program asked to show: its plain text, and for each other form its MIME type and size."""
+Cell = Annotated[str, Field(max_length=200)]
+Cells = Annotated[tuple[Cell, ...], Field(max_length=20)]
+Levels = Annotated[tuple[Cell, ...], Field(max_length=8)]
 
-    text: str
-    others: tuple[tuple[str, int], ...]
+
+class TableEvent(Strict):
+    """A table as data. Rows and columns that were left out are counted in ``shape``."""
+
+    columns: Annotated[tuple[Cells, ...], Field(max_length=8)]
+    index_names: Levels
+    index: Annotated[tuple[Levels, ...], Field(max_length=60)]
+    rows: Annotated[tuple[Cells, ...], Field(max_length=60)]
+    numeric: Annotated[tuple[bool, ...], Field(max_length=20)]
+    shape: tuple[Count, Count]
+    row_gap: Annotated[int, Field(ge=0, le=60)] | None
+    column_gap: Annotated[int, Field(ge=0, le=20)] | None
+
+    @model_validator(mode="after")
+    def every_list_has_its_length(self) -> Self:
+        rows, columns = len(self.rows), len(self.numeric)
+        levels = len(self.index_names)
+        if (
+            len(self.index) != rows
+            or any(len(names) != levels for names in self.index)
+            or any(len(cells) != columns for cells in (*self.columns, *self.rows))
+            or self.shape[0] < rows
+            or self.shape[1] < columns
+            or (self.row_gap or 0) > rows
+            or (self.column_gap or 0) > columns
+        ):
+            raise ValueError("not a table")
+        return self
+
+
+class DisplayData(Strict):
+    """The forms of one thing shown, by their MIME types."""
+
+    text: str = Field(alias="text/plain", max_length=70000)
+    html: str | None = Field(alias="text/html", max_length=65536, default=None)
+    png: str | None = Field(alias="image/png", max_length=1_400_000, default=None)
+    """As base64."""
+    jpeg: str | None = Field(alias="image/jpeg", max_length=1_400_000, default=None)
+
+
+class DisplayEvent(Strict):
+    """What a program asked to show: its word."""
+
+    result: bool
+    data: DisplayData
+    table: TableEvent | None
+    withheld: Annotated[dict[Annotated[str, Field(max_length=200)], Count], Field(max_length=100)]
+    """What else it offered and the runner held back: MIME type and size."""
 
 
 def read_ready(payload: bytes) -> dict[str, Any]:
@@ -138,9 +256,20 @@ def read_ended(payload: bytes) -> Ended:
         raise BoxError("The box's account of its end cannot be read.", AGAIN) from error
 
 
-DISPLAY: Final = TypeAdapter(
+OLD_DISPLAY: Final = TypeAdapter(
     dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=70000)] | Count]
 )
+
+
+def old_display(body: bytes) -> DisplayEvent:
+    bundle = OLD_DISPLAY.validate_json(body)
+    text = bundle.pop("text/plain", "")
+    others = {
+        mime: size if isinstance(size, int) else len(size.encode("utf-8", "replace"))
+        for mime, size in sorted(bundle.items())[:32]
+    }
+    data = DisplayData.model_validate({"text/plain": text if isinstance(text, str) else ""})
+    return DisplayEvent(result=False, data=data, table=None, withheld=others)
 
 
 def read_event(payload: bytes) -> ErrorEvent | DisplayEvent | None:
@@ -150,13 +279,7 @@ def read_event(payload: bytes) -> ErrorEvent | DisplayEvent | None:
         if kind == b"x":
             return ErrorEvent.model_validate_json(body)
         if kind == b"d":
-            bundle = DISPLAY.validate_json(body)
-            text = bundle.pop("text/plain", "")
-            others = tuple(
-                (mime, size if isinstance(size, int) else len(size.encode("utf-8", "replace")))
-                for mime, size in sorted(bundle.items())[:32]
-            )
-            return DisplayEvent(text if isinstance(text, str) else "", others)
+            return DisplayEvent.model_validate_json(body) if body[:9] == b'{"result"' else old_display(body)
     except ValidationError:
         return None
     return None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from pybox_kernel.frames import DisplayEvent, Ended, ErrorEvent, read_event
+from pybox_kernel.displays import Display
+from pybox_kernel.frames import DisplayEvent, Ended, ErrorEvent, Wall, read_event
 from pybox_kernel.receipt import Stream, Withheld
 from pybox_kernel.safe_display import SafeText, StreamCleaner, safe_name, safe_text
 
-__all__ = ["ProgramError", "StreamName", "Transcript", "Watcher"]
+__all__ = ["About", "Display", "ProgramError", "StreamName", "Transcript", "Watcher"]
 
 StreamName = Literal["stdout", "stderr"]
 MOST_WITHHELD: Final = 100
@@ -24,9 +25,15 @@ class Watcher(Protocol):
 
     def output(self, stream: StreamName, text: SafeText) -> None: ...
 
-    def display(self, text: SafeText) -> None:
-        """The plain text of something the program asked to show."""
-        ...
+    def display(self, display: Display) -> None: ...
+
+
+@dataclass(frozen=True)
+class About:
+    """Which of the box's walls an exception met, by the program's word."""
+
+    kind: Wall
+    what: SafeText
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class ProgramError:
     name: SafeText
     value: SafeText
     traceback: SafeText
+    about: About | None = None
 
 
 class Transcript:
@@ -64,13 +72,14 @@ class Transcript:
     def event(self, payload: bytes) -> None:
         event = read_event(payload)
         if isinstance(event, ErrorEvent):
-            self.error = ProgramError(safe_name(event.name), safe_text(event.value), safe_text(event.traceback))
+            about = About(event.about.kind, safe_name(event.about.what)) if event.about is not None else None
+            self.error = ProgramError(safe_name(event.name), safe_text(event.value), safe_text(event.traceback), about)
         elif isinstance(event, DisplayEvent):
             self.displays += 1
-            for mime, size in event.others:
+            for mime, size in event.withheld.items():
                 self.withhold(safe_name(mime), size)
             if self._watcher is not None:
-                self._watcher.display(safe_text(event.text))
+                self._watcher.display(Display(event.result, safe_text(event.data.text)))
         else:
             self.withhold("displays that could not be read", len(payload) - 1)
 

@@ -26,6 +26,7 @@ from pybox_kernel.receipt import Receipt
 from pybox_kernel.runner import RunResult
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.session import Session
+from pybox_kernel.transcript import Display
 from tests.boxes.engine_between import EngineBetween, Fault
 from tests.conftest import Outside
 
@@ -281,7 +282,7 @@ class AtTheStart:
             self._act()
         self.shown += text
 
-    def display(self, text: SafeText) -> None:
+    def display(self, display: Display) -> None:
         return None
 
 

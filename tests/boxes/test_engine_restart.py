@@ -120,7 +120,7 @@ class AtFirstWord:
             self.acted = time.monotonic()
             self._act()
 
-    def display(self, text: str) -> None: ...
+    def display(self, display: object) -> None: ...
 
 
 def assert_processes(most: int, outside: Outside, result: RunResult, limit: float) -> None:

@@ -12,6 +12,7 @@ from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import End, Meters, Receipt
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.session import RunResult, Session
+from pybox_kernel.transcript import Display
 
 LATE: Final = 0.5
 """Seconds after the deadline by which the last process is dead. Not 0: the tasks of a box share half a processor, and
@@ -31,7 +32,7 @@ class Clock:
     def output(self, stream: str, text: SafeText) -> None:
         return None
 
-    def display(self, text: SafeText) -> None:
+    def display(self, display: Display) -> None:
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -11,13 +12,16 @@ from hypothesis import strategies as st
 
 from pybox_kernel.errors import BoxError
 from pybox_kernel.frames import (
+    LARGEST_EVENT,
     LARGEST_FRAME,
     MOST_BYTES,
     DisplayEvent,
     Ended,
     ErrorEvent,
+    EventParts,
     Frame,
     FrameReader,
+    Wall,
     encode,
     read_ended,
     read_event,
@@ -25,7 +29,8 @@ from pybox_kernel.frames import (
 )
 
 FRAMES = st.lists(
-    st.tuples(st.sampled_from([b"R", b"O", b"E", b"V", b"o", b"e", b"X", b"F"]), st.binary(max_size=200)), max_size=8
+    st.tuples(st.sampled_from([b"R", b"O", b"E", b"v", b"V", b"o", b"e", b"X", b"F"]), st.binary(max_size=200)),
+    max_size=8,
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
@@ -85,7 +90,7 @@ def test_any_bytes_in_any_pieces_raise_nothing_but_box_error(parts: list[bytes])
         assert len(reader._buffer) <= LARGEST_FRAME + 5
 
 
-@pytest.mark.parametrize("kind", [byte for byte in range(256) if byte not in b"ROEVoeXF"])
+@pytest.mark.parametrize("kind", [byte for byte in range(256) if byte not in b"ROEvVoeXF"])
 def test_a_type_that_is_not_the_wardens_ends_it(kind: int) -> None:
     with pytest.raises(BoxError, match="no frame of its warden's"):
         FrameReader().feed(bytes([kind]) + struct.pack(">I", 0))
@@ -200,32 +205,185 @@ def test_any_event_of_the_program_is_an_event_or_nothing(kind: bytes, body: byte
     assert event is None or kind in (b"x", b"d") or body[:1] in (b"x", b"d")
 
 
-def test_a_display_keeps_its_text_and_lists_what_else_it_offered() -> None:
-    body = json.dumps({"text/plain": "six", "text/html": 40, "image/png": "é"}).encode()
-    assert read_event(b"d" + body) == DisplayEvent("six", (("image/png", 2), ("text/html", 40)))
+TABLE = {
+    "columns": [["a", "b"]],
+    "index_names": [""],
+    "index": [["0"], ["1"], ["2"]],
+    "rows": [["1", "x"], ["2", "y"], ["3", "z"]],
+    "numeric": [True, False],
+    "shape": [1000, 2],
+    "row_gap": 2,
+    "column_gap": None,
+}
+DISPLAY = {"result": True, "data": {"text/plain": "six"}, "table": None, "withheld": {"image/svg+xml": 9}}
+
+
+def shown(**changes: object) -> bytes:
+    return b"d" + json.dumps({**DISPLAY, **changes}).encode()
+
+
+def test_a_display_has_its_forms_and_lists_what_else_was_offered() -> None:
+    data = {"text/plain": "six", "text/html": "<b>6</b>", "image/png": "iVBO", "image/jpeg": "/9j/"}
+    event = read_event(shown(data=data, table=TABLE))
+    assert isinstance(event, DisplayEvent)
+    assert (event.result, event.data.text, event.data.html) == (True, "six", "<b>6</b>")
+    assert (event.data.png, event.data.jpeg) == ("iVBO", "/9j/")
+    assert event.withheld == {"image/svg+xml": 9}
+    assert event.table is not None
+    assert event.table.rows == (("1", "x"), ("2", "y"), ("3", "z"))
+    assert event.table.shape == (1000, 2)
 
 
 @pytest.mark.parametrize(
-    "bundle",
+    "change",
     [
-        {"text/plain": None},
-        {"text/plain": ["a"]},
-        {"text/html": -1},
-        {"text/html": 1.5},
-        {"text/html": 2**70},
-        {"x" * 201: 1},
-        {"text/plain": "x" * 70001},
-        ["text/plain"],
+        {"result": None},
+        {"result": 1},
+        {"data": {}},
+        {"data": {"text/plain": None}},
+        {"data": {"text/plain": ["a"]}},
+        {"data": {"text/html": "a"}},
+        {"data": {"text/plain": "a", "image/svg+xml": "<svg/>"}},
+        {"data": {"text/plain": "a", "text/html": 5}},
+        {"data": {"text/plain": "a", "text/html": "x" * 65537}},
+        {"data": {"text/plain": "x" * 70001}},
+        {"data": {"text/plain": "a", "image/png": "x" * 1_400_001}},
+        {"withheld": None},
+        {"withheld": {"text/html": -1}},
+        {"withheld": {"text/html": 1.5}},
+        {"withheld": {"text/html": 2**70}},
+        {"withheld": {"text/html": float("nan")}},
+        {"withheld": {"x" * 201: 1}},
+        {"withheld": {f"x/{n}": n for n in range(101)}},
+        {"table": []},
+        {"metadata": {}},
+        {"transient": {"display_id": "x"}},
     ],
 )
-def test_a_display_out_of_its_form_is_dropped(bundle: object) -> None:
-    assert read_event(b"d" + json.dumps(bundle).encode()) is None
+def test_a_display_out_of_its_form_is_dropped(change: dict[str, object]) -> None:
+    assert read_event(shown(**change)) is None
 
 
-def test_a_display_of_very_many_forms_lists_a_few() -> None:
-    event = read_event(b"d" + json.dumps({f"x/{n}": n for n in range(1000)}).encode())
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": [["a"]]},
+        {"columns": [["a", "b"], ["a"]]},
+        {"columns": [["a", "b"]] * 9},
+        {"columns": None},
+        {"index_names": ["", ""]},
+        {"index_names": ["x"] * 9, "index": [["x"] * 9] * 3},
+        {"index": [["0"], ["1"]]},
+        {"index": [["0"], ["1"], [2]]},
+        {"rows": [["1", "x"], ["2", "y"], ["3"]]},
+        {"rows": [["1", "x"]] * 61, "index": [["0"]] * 61},
+        {"rows": [["1", "x" * 201]] * 3},
+        {"rows": [["1", None]] * 3},
+        {"numeric": [True]},
+        {"numeric": [1, 0]},
+        {"numeric": [True] * 21, "rows": [["1"] * 21] * 3, "columns": [["1"] * 21], "shape": [3, 21]},
+        {"shape": [2, 2]},
+        {"shape": [3, 1]},
+        {"shape": [-1, 2]},
+        {"shape": [3, 2, 1]},
+        {"shape": [3, 2**70]},
+        {"row_gap": 4},
+        {"row_gap": -1},
+        {"column_gap": 3},
+        {"column_gap": "1"},
+        {"style": "x"},
+    ],
+)
+def test_a_table_out_of_its_form_is_dropped(change: dict[str, object]) -> None:
+    assert read_event(shown(table=TABLE)) is not None
+    assert read_event(shown(table={**TABLE, **change})) is None
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_table_without_a_field_is_dropped(name: str) -> None:
+    assert read_event(shown(table={key: value for key, value in TABLE.items() if key != name})) is None
+
+
+@pytest.mark.parametrize("kind", [b"d", b"x"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 1_000_000,
+        b'{"result":' * 140_000,
+        b'{"result":true,"data":{"text/plain":"a"},"table":null,"withheld":{"a/b":' + b"9" * 100_000 + b"}}",
+        b'{"result":true,"data":{"text/plain":"a"},"table":null,"withheld":{"a/b":NaN}}',
+        b'{"result":true,"data":{"text/plain":"a"},"table":null,"withheld":{"a/b":Infinity}}',
+        b'{"result":true,"data":{"text/plain":"\xff"},"table":null,"withheld":{}}',
+        b'{"result":true,"data":{"text/plain":"\\ud800"},"table":null,"withheld":{}}',
+        b'{"result":true}' * 90_000,
+    ],
+    ids=["brackets", "objects", "a long number", "NaN", "Infinity", "no UTF-8", "half a character", "objects in a row"],
+)
+def test_json_at_its_worst_is_dropped(kind: bytes, body: bytes) -> None:
+    assert read_event(kind + body) is None
+
+
+def test_of_a_key_given_twice_the_last_is_taken_and_checked() -> None:
+    twice = b'd{"result":true,"data":{"text/plain":"a"},"table":null,"withheld":{},"result":%s}'
+    event = read_event(twice % b"false")
     assert isinstance(event, DisplayEvent)
-    assert len(event.others) <= 32
+    assert event.result is False
+    assert read_event(twice % b"5") is None
+
+
+# An exception's word on what it met
+
+
+@pytest.mark.parametrize("kind", get_args(Wall))
+def test_an_exception_says_which_wall_it_met(kind: str) -> None:
+    told = {"name": "E", "value": "v", "traceback": "t", "about": {"kind": kind, "what": "numpy"}}
+    event = read_event(b"x" + json.dumps(told).encode())
+    assert isinstance(event, ErrorEvent)
+    assert event.about is not None
+    assert (event.about.kind, event.about.what) == (kind, "numpy")
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        None,
+        {},
+        [],
+        "module",
+        5,
+        {"kind": "weather", "what": ""},
+        {"kind": "name", "what": 5},
+        {"kind": "name"},
+        {"kind": "name", "what": "x" * 70001},
+        {"kind": "name", "what": "x", "more": 1},
+    ],
+)
+def test_a_wall_that_is_not_known_loses_no_exception(about: object) -> None:
+    event = read_event(b"x" + json.dumps({"name": "E", "value": "v", "traceback": "t", "about": about}).encode())
+    assert event == ErrorEvent(name="E", value="v", traceback="t", about=None)
+
+
+# Parts
+
+
+@given(st.lists(st.tuples(st.lists(st.binary(max_size=50), max_size=4), st.binary(max_size=50)), max_size=5))
+def test_an_event_comes_out_of_its_parts_whole(events: list[tuple[list[bytes], bytes]]) -> None:
+    parts = EventParts()
+    found = []
+    for before, last in events:
+        assert [parts.take(Frame(b"v", part)) for part in before] == [None] * len(before)
+        found.append(parts.take(Frame(b"V", last)))
+        assert not parts.open
+    assert found == [b"".join([*before, last]) for before, last in events]
+
+
+def test_an_event_without_an_end_is_cut_off() -> None:
+    parts = EventParts()
+    for _ in range(LARGEST_EVENT // 32768):
+        parts.take(Frame(b"v", b"x" * 32768))
+    assert parts.open
+    with pytest.raises(BoxError, match="an event of more than"):
+        parts.take(Frame(b"V", b"x" * 32768))
 
 
 @pytest.mark.parametrize(
