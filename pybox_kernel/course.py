@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.box import Box
@@ -33,6 +34,8 @@ class Program(NamedTuple):
     deadline_seconds: float
     image: Image | None
     """Null where none was set up: then no box can be asked for."""
+    earlier: Mapping[str, int] = MappingProxyType({})
+    """Names that cells before this one defined, each with the number of its cell."""
 
 
 class Timeline:

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from pybox_kernel.errors import InputError, PyBoxError, Stopped
 from pybox_kernel.receipt import How
-from pybox_kernel.render.words import words
+from pybox_kernel.render.ending import ending
+from pybox_kernel.render.walls import advice
 from pybox_kernel.runner import RunResult
 from pybox_kernel.safe_display import safe_text
 
@@ -27,6 +28,9 @@ ENDED: Final[Mapping[How, str]] = {
 }
 """The names of the errors by which a cell fails other than with an exception of its own."""
 
+OWN: Final = "PyBox"
+"""What those names begin with. A program's exception that is named so is shown as ``Program.PyBox...``."""
+
 
 class Failure(NamedTuple):
     """The content of an ``error`` message, safe to show."""
@@ -40,13 +44,17 @@ def failure(result: RunResult) -> Failure | None:
     """None if the program ran to its end.
 
     The program's own exception where that is how it ended; otherwise what was observed, and the exception above it.
+    Last, where there is something, what to do.
     """
     receipt, told = result.receipt, result.error
     if receipt.ok and told is None:
         return None
-    end, verdict = receipt.observed.end, words(receipt).verdict
+    end, told_by = receipt.observed.end, ending(receipt)
+    verdict = told_by.verdict
     if told is not None and end.how == "exited":
-        return Failure(told.name, told.value, [told.traceback.rstrip("\n")])
+        name = f"Program.{told.name}" if told.name.startswith(OWN) else told.name
+        met = advice(receipt)
+        return Failure(name, told.value, [told.traceback.rstrip("\n"), *([f"\n{met}"] if met is not None else [])])
     name = ENDED[end.how]
     if receipt.problem is not None and receipt.problem.code == Stopped.code:
         name = ENDED["stopped"]
@@ -56,6 +64,8 @@ def failure(result: RunResult) -> Failure | None:
     lines.append(f"{name}: {verdict}")
     if receipt.problem is not None:
         lines.append(safe_text(f"{receipt.problem.message} {receipt.problem.advice}"))
+    elif to_do := told_by.to_do:
+        lines.append(f"Try: {' '.join(to_do)}")
     return Failure(name, verdict, lines)
 
 

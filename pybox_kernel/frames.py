@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from pybox_kernel.errors import BoxError
+from pybox_kernel.receipt import WallKind
 
 __all__ = [
     "ACKNOWLEDGE_EVERY",
@@ -35,7 +36,6 @@ __all__ = [
     "FrameReader",
     "StreamCount",
     "TableEvent",
-    "Wall",
     "encode",
     "read_ended",
     "read_event",
@@ -145,25 +145,8 @@ class Ended(Strict):
     all_reaped: bool
 
 
-Wall = Literal[
-    "module",
-    "name",
-    "file",
-    "read_only",
-    "full",
-    "network",
-    "input",
-    "memory",
-    "tasks",
-    "files_open",
-    "forbidden",
-    "magic",
-]
-"""What an exception met, where it met one of the box's walls. ``inside/walls.py`` says which is which."""
-
-
 class About(Strict):
-    kind: Wall
+    kind: WallKind
     what: Annotated[str, Field(max_length=70000)]
     """The name of what was not there: a module, a file, a host."""
 

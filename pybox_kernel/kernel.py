@@ -22,15 +22,16 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Enum, default
 
 from pybox_kernel import __version__
+from pybox_kernel.commands import Command, command_of
 from pybox_kernel.completeness import completeness
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.failures import Failure, failure, failure_of_pybox
-from pybox_kernel.outbox import Kind, Outbox
-from pybox_kernel.panels import Panels
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.outbox import Outbox, Text
+from pybox_kernel.page import Page
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_text
 from pybox_kernel.session import Session
+from pybox_kernel.transcript import Display
 
 __all__ = ["PyBoxKernel"]
 
@@ -91,8 +92,7 @@ class PyBoxKernel(Kernel):
         self._idle = threading.Event()
         self._idle.set()
         self._closing = False
-        self._panels = Panels(self._show)
-        self._page_has_widgets = False
+        self._page = Page(self._publish, lambda: self.receipt, self._stop_cell)
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]
         self.comm_manager = comm.get_comm_manager()
@@ -123,6 +123,8 @@ class PyBoxKernel(Kernel):
             return self._answer_probe(code, silent)
         if not code.strip():
             return self._done()
+        if command := command_of(code):
+            return self._obey(command)
         clock = asyncio.get_running_loop().time
         soonest = clock() + SOONEST_ERROR_SECONDS
         reply = await self._execute(code)
@@ -136,9 +138,10 @@ class PyBoxKernel(Kernel):
             self._stop = stop = Stop()
             if self._closing:
                 return {"status": "aborted"}
-            outbox = Outbox(self._send_output)
-            run = asyncio.ensure_future(asyncio.to_thread(self._run, code, outbox, stop))
-            await outbox.deliver(run)
+            outbox = Outbox(self._send)
+            async with self._page.running(outbox):
+                run = asyncio.ensure_future(asyncio.to_thread(self._run, code, outbox, stop))
+                await outbox.deliver(run)
             return self._conclude(await run)
         except Exception as error:
             if not isinstance(error, PyBoxError):
@@ -157,14 +160,19 @@ class PyBoxKernel(Kernel):
         told = failure(result)
         reply = self._fail(told) if told is not None else self._done()
         for notice in result.notices:
-            self._show({"text/plain": str(safe_text(notice))})
-        self._show_receipt(result.receipt)
+            self._page.notice(safe_text(notice))
+        self._page.receipt(result.receipt, self.execution_count)
         return reply
 
+    def _obey(self, command: Command) -> dict[str, object]:
+        if command.mistake:
+            return self._fail(Failure("UsageError", command.mistake, [command.mistake]))
+        self._page.summary()
+        return self._done()
+
     def _fail(self, told: Failure) -> dict[str, object]:
-        content = told._asdict()
-        self._publish("error", content)
-        return {"status": "error", "execution_count": self.execution_count, **content}
+        self._page.error(told)
+        return {"status": "error", "execution_count": self.execution_count, **told._asdict()}
 
     def _done(self) -> dict[str, object]:
         return {
@@ -179,28 +187,19 @@ class PyBoxKernel(Kernel):
         if not silent:
             self.execution_count -= 1
             if WIDGETS_VERSION_PROBE in code:
-                self._send_output("stdout", f"{WIDGETS_VERSION_PROBE}{ipywidgets.__version__}\n")
+                self._page.output(Text("stdout", f"{WIDGETS_VERSION_PROBE}{ipywidgets.__version__}\n"))
         return self._done()
 
     # What goes to the page
 
-    def _send_output(self, kind: Kind, text: str) -> None:
-        if kind == "display":
-            self._show({"text/plain": text})
-        else:
-            self._publish("stream", {"name": kind, "text": text})
-
-    def _show(self, data: Mapping[str, object], display_id: str | None = None, message: str = "display_data") -> None:
-        transient = {} if display_id is None else {"display_id": display_id}
-        self._publish(message, {"data": data, "metadata": {}, "transient": transient})
+    def _send(self, item: Text | Display) -> int:
+        if isinstance(item, Text):
+            return self._page.output(item)
+        return self._page.display(item, self.execution_count)
 
     def _publish(self, message: str, content: Mapping[str, object]) -> None:
         topic = self._topic(message)  # type: ignore[no-untyped-call]
         self.send_response(self.iopub_socket, message, content, ident=topic)  # type: ignore[no-untyped-call]
-
-    def _show_receipt(self, receipt: Receipt) -> None:
-        if self.receipt != "none":
-            self._panels.show(receipt, alive=self.receipt == "panel" and self._page_has_widgets)
 
     def _publish_execute_input(self, code: str, parent: object, execution_count: int) -> None:
         # The base cannot send lone surrogates. The cell fails of them all the same, with a message.
@@ -236,7 +235,7 @@ class PyBoxKernel(Kernel):
 
     def _close(self) -> None:
         self._idle.wait(LAST_CELL_SECONDS)
-        self._panels.close()
+        self._page.close()
         if self._boxes is not None:
             self._boxes.close()
 
@@ -246,9 +245,11 @@ class PyBoxKernel(Kernel):
         return completeness(code)
 
     def comm_open(self, stream: Any, ident: Any, message: Any) -> None:
-        self._page_has_widgets |= str(message["content"].get("target_name")).startswith(WIDGETS)
+        if str(message["content"].get("target_name")).startswith(WIDGETS):
+            self._page.reopened()
         self.comm_manager.comm_open(stream, ident, message)
 
     async def comm_info_request(self, stream: Any, ident: Any, parent: Any) -> None:
-        self._page_has_widgets |= parent["content"].get("target_name") == WIDGETS
+        if parent["content"].get("target_name") == WIDGETS:
+            self._page.reopened()
         await super().comm_info_request(stream, ident, parent)  # type: ignore[no-untyped-call]

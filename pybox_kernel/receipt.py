@@ -34,6 +34,8 @@ __all__ = [
     "Step",
     "Stream",
     "Unknown",
+    "Wall",
+    "WallKind",
     "Withheld",
 ]
 
@@ -49,6 +51,27 @@ How = Literal["not_started", "exited", "signal", "deadline", "stopped", "box_los
 ``stopped``        the person stopped it
 ``box_lost``       the box ended without its last word: see ``evidence``; the cause is not established
 ``warden_failed``  PyBox's own part inside the box failed
+"""
+
+WallKind = Literal[
+    "module",
+    "name",
+    "file",
+    "read_only",
+    "full",
+    "network",
+    "input",
+    "memory",
+    "tasks",
+    "files_open",
+    "forbidden",
+    "magic",
+]
+"""What a program wanted that a box does not give, as its exception shows (``inside/walls.py``).
+
+``module`` one that is not in the image; ``name`` one that an earlier cell defined; ``file`` one that is not there;
+``read_only`` a place that cannot be written to; ``full`` no room; ``input`` a keyboard; ``tasks`` one more process or
+thread; ``files_open`` one more open file; ``forbidden`` a system call; ``magic`` a magic or a shell command.
 """
 
 ENDED_BY_ITSELF = ("exited", "signal", "box_lost", "warden_failed")
@@ -201,6 +224,16 @@ class SavedFile(Model):
     sha256: Sha256
 
 
+class Wall(Model):
+    """What an exception met, where it met one of the box's walls."""
+
+    kind: WallKind
+    what: str
+    """The name of what was wanted: a module, a file, a host; made safe to show."""
+    cell: Count | None
+    """Of a name, the number of the earlier cell that defined it."""
+
+
 class Said(Model):
     """The program's word. Nothing here was checked."""
 
@@ -212,6 +245,8 @@ class Said(Model):
     withheld: tuple[Withheld, ...]
     error: str | None
     """The name of the exception it reported, made safe to show."""
+    wall: Wall | None
+    """What that exception met, if it met a wall of the box."""
     traceback: str | None = None
     """Its traceback, made safe to show; null where the receipt stands beside its output."""
     files: tuple[SavedFile, ...]

@@ -33,6 +33,7 @@ from pybox_kernel.receipt import Box as BoxFacts
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.seal import Look
 from pybox_kernel.transcript import StreamName
+from pybox_kernel.walls import wall_of
 from pybox_kernel.witness import own_boot_id
 
 __all__ = ["write_receipt"]
@@ -73,6 +74,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             displays=transcript.displays,
             withheld=transcript.withheld,
             error=transcript.error.name if transcript.error else None,
+            wall=wall_of(transcript.error, program.earlier),
             files=(),
         ),
         unknown=(*unknown, *order_of(streams), *lost_output(course)),

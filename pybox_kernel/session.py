@@ -76,12 +76,14 @@ class Session:
         watcher: Watcher | None = None,
         stop: Stop | None = None,
         policy: Policy = STDLIB,
+        earlier: Mapping[str, int] | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program or deadline, before anything is
-        made. All other trouble is on the receipt."""
+        made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
+        with the number of its cell: who misses one of them is told."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
-        asked = Program(program, policy, deadline, None)
+        asked = Program(program, policy, deadline, None, earlier or {})
         try:
             engine = self.engine()
             recorded = image_store.require(engine, self._store, policy.image)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from pybox_kernel.displays import Display
-from pybox_kernel.frames import DisplayEvent, Ended, ErrorEvent, Wall, read_event
-from pybox_kernel.receipt import Stream, Withheld
+from pybox_kernel.frames import DisplayEvent, Ended, ErrorEvent, read_event
+from pybox_kernel.receipt import Stream, WallKind, Withheld
 from pybox_kernel.safe_display import SafeText, StreamCleaner, safe_name, safe_text
 
 __all__ = ["About", "Display", "ProgramError", "StreamName", "Transcript", "Watcher"]
@@ -32,7 +32,7 @@ class Watcher(Protocol):
 class About:
     """Which of the box's walls an exception met, by the program's word."""
 
-    kind: Wall
+    kind: WallKind
     what: SafeText
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
+from pybox_kernel.render.walls import FEWER_TASKS, LESS_DATA, advice, longer_limit
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ RESERVED_CODES: Final = 124
 QUIET_END: Final = "Ended by itself, without an error code."
 SENDER: Final = "Which process sent the signal: one of the program's own can."
 LOSS: Final = "Which part was killed, and what was lost."
-LESS_DATA: Final = "Less data at a time."
 
 
 @dataclass
@@ -130,7 +130,8 @@ def exited(receipt: Receipt) -> Ending:
         if error is None:
             seen += f" Exit codes wrap at 256: {code + 256} shows as {code} too."
         verdict = "Ended with an error" if error is not None else f"Ended with exit code {code}"
-        return Ending("bad", verdict, notes=reported, seen=[seen])
+        met = advice(receipt)
+        return Ending("bad", verdict, notes=reported, seen=[seen], to_do=[str(met)] if met is not None else [])
     if not receipt.said.completed:
         return Ending(
             "bad",
@@ -164,15 +165,14 @@ def ended_by_signal(receipt: Receipt) -> Ending:
 
 def ended_at_deadline(receipt: Receipt) -> Ending:
     limit = receipt.asked.options.deadline_seconds
-    longest = receipt.asked.policy.longest_deadline_seconds
-    longer = f"A longer limit ({longest:g} s at most), or less work at a time."
+    instead = longer_limit(limit, receipt.asked.policy.longest_deadline_seconds)
     if receipt.observed.meters.ran_seconds is None:  # the box itself never said how it ended
         return Ending(
             "stop",
             f"Ended from outside, after its {limit:g} s limit",
             seen=evidence_of(receipt)[:1],
             not_known=["Whether it was still running at its limit."],
-            to_do=[longer if limit < longest else "Less work at a time."],
+            to_do=[instead],
         )
     return Ending(
         "stop",
@@ -182,7 +182,7 @@ def ended_at_deadline(receipt: Receipt) -> Ending:
             *evidence_of(receipt)[:1],
         ],
         not_known=["Whether it would have finished."],
-        to_do=[longer if limit < longest else "Less work at a time."],
+        to_do=[instead],
     )
 
 
@@ -271,7 +271,7 @@ def troubles(receipt: Receipt) -> Iterator[Trouble]:
             f"it met its limit of {policy.tasks} processes and threads",
             f"Linux refused it one more process or thread {hits}; {policy.tasks} at once are allowed.",
             "What it left undone for want of them.",
-            "Fewer processes or threads at once.",
+            FEWER_TASKS,
         )
     if receipt.problem is not None:
         message, advice = sentence(receipt.problem.message, 600), sentence(receipt.problem.advice, 600)

@@ -15,16 +15,22 @@ from pybox_kernel.render.text import render_short
 if TYPE_CHECKING:
     from pybox_kernel.receipt import Receipt
 
-__all__ = ["VIEW", "bundle", "close", "panel"]
+__all__ = ["VIEW", "bundle", "close", "panel", "panel_of"]
 
 VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
 def panel(receipt: Receipt) -> Any:
     """An ``ipywidgets.HTML``. Needs a kernel with a comm manager; ``close`` it when it is done with."""
+    return panel_of(render_html(receipt))
+
+
+def panel_of(value: str, model_id: str | None = None) -> Any:
+    """A panel of what ``render_html`` gave; under the same ``model_id`` as another that was closed, it takes its
+    place on pages that ask for that one."""
     import ipywidgets
 
-    return ipywidgets.HTML(value=render_html(receipt))
+    return ipywidgets.HTML(value=value, model_id=model_id)
 
 
 def close(shown: Any) -> None:

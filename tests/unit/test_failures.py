@@ -56,7 +56,12 @@ def test_an_exception_that_was_reported_and_was_not_the_end_stands_above_what_wa
     receipt = samples()["deadline"]
     found = failed(receipt, TOLD)
     assert found.ename == "PyBoxDeadline"
-    assert found.traceback == ["Traceback\nKeyError: 'a'", f"PyBoxDeadline: {words(receipt).verdict}"]
+    assert found.traceback[:2] == ["Traceback\nKeyError: 'a'", f"PyBoxDeadline: {words(receipt).verdict}"]
+
+
+def test_an_exception_named_like_one_of_pyboxs_own_is_told_as_the_programs() -> None:
+    told = ProgramError(safe_name("PyBoxDeadline"), safe_text("x"), safe_text("Traceback\n"))
+    assert failed(samples()["error"], told).ename == "Program.PyBoxDeadline"
 
 
 def test_a_program_that_says_both_that_it_ended_well_and_that_it_failed_has_failed() -> None:

@@ -7,25 +7,43 @@ from itertools import pairwise
 
 import pytest
 
-from pybox_kernel.outbox import MESSAGE_CHARACTERS, MESSAGE_SECONDS, Kind, Outbox
+from pybox_kernel.outbox import (
+    BURST_MESSAGES,
+    BYTES_A_SECOND,
+    MESSAGE_CHARACTERS,
+    MESSAGE_SECONDS,
+    Outbox,
+    Text,
+)
 from pybox_kernel.safe_display import SafeText, safe_text
+from pybox_kernel.transcript import Display
 
-Sent = list[tuple[Kind, str, float]]
+Sent = list[tuple[str, str, float]]
 
 
-def delivered(fill: Callable[[Outbox], None]) -> Sent:
-    """What is sent, with its time from the start, when ``fill`` runs in a thread of its own."""
+def delivered(fill: Callable[[Outbox], None], size: int = 0) -> Sent:
+    """What is sent, each of ``size`` bytes, with its time from the start, when ``fill`` runs in a thread of its own."""
 
     async def run() -> Sent:
         sent: Sent = []
         start = time.monotonic()
-        outbox = Outbox(lambda kind, text: sent.append((kind, text, time.monotonic() - start)))
+
+        def send(item: Text | Display) -> int:
+            kind = item.stream if isinstance(item, Text) else "result" if item.result else "display"
+            sent.append((kind, item.text, time.monotonic() - start))
+            return size
+
+        outbox = Outbox(send)
         task = asyncio.ensure_future(asyncio.to_thread(fill, outbox))
         await asyncio.wait_for(outbox.deliver(task), 10)
         await task
         return sent
 
     return asyncio.run(run())
+
+
+def shown(text: str, *, result: bool = False) -> Display:
+    return Display(result, safe_text(text))
 
 
 def test_the_first_output_is_sent_at_once_and_the_last_is_sent() -> None:
@@ -53,7 +71,7 @@ def test_what_comes_faster_than_messages_may_is_put_together_in_order() -> None:
 
 
 @pytest.mark.parametrize("character", ["a", "\N{BOX DRAWINGS LIGHT HORIZONTAL}", "\N{GRINNING FACE}"])
-def test_no_message_is_over_64_kib_and_nothing_is_lost(character: str) -> None:
+def test_no_text_is_over_64_kib_and_nothing_is_lost(character: str) -> None:
     text = SafeText(character * (2 * MESSAGE_CHARACTERS + 1))
     sent = delivered(lambda outbox: outbox.output("stderr", text))
     assert [kind for kind, _, _ in sent] == ["stderr"] * 3
@@ -61,21 +79,69 @@ def test_no_message_is_over_64_kib_and_nothing_is_lost(character: str) -> None:
     assert max(len(part.encode()) for _, part, _ in sent) <= 64 * 1024
 
 
-def test_kinds_that_wait_together_are_sent_in_the_order_they_began_and_displays_on_lines_of_their_own() -> None:
+def test_displays_stand_where_they_were_shown_between_the_lines_of_the_program() -> None:
     def fill(outbox: Outbox) -> None:
-        outbox.output("stdout", safe_text("0"))
-        time.sleep(MESSAGE_SECONDS / 4)
-        outbox.display(safe_text("a"))
-        outbox.output("stdout", safe_text("1"))
-        outbox.display(safe_text("b"))
-        outbox.output("stdout", safe_text("2"))
-        outbox.output("stderr", safe_text(""))
+        for number in range(3):
+            outbox.output("stdout", safe_text(f"{number}a "))
+            outbox.output("stdout", safe_text(f"{number}b "))
+            outbox.display(shown(f"{number}c", result=number == 2))
 
     assert [(kind, text) for kind, text, _ in delivered(fill)] == [
-        ("stdout", "0"),
-        ("display", "a\nb"),
-        ("stdout", "12"),
+        ("stdout", "0a 0b "),
+        ("display", "0c"),
+        ("stdout", "1a 1b "),
+        ("display", "1c"),
+        ("stdout", "2a 2b "),
+        ("result", "2c"),
     ]
+
+
+def test_the_two_streams_between_displays_are_a_message_each_however_they_take_turns() -> None:
+    def fill(outbox: Outbox) -> None:
+        outbox.display(shown("x"))
+        for number in range(1000):
+            outbox.output("stderr", safe_text(f"e{number} "))
+            outbox.output("stdout", safe_text(f"o{number} "))
+        outbox.output("stderr", safe_text(""))
+
+    sent = delivered(fill)
+    assert len(sent) <= 5
+    for stream, letter in (("stdout", "o"), ("stderr", "e")):
+        text = "".join(part for kind, part, _ in sent if kind == stream)
+        assert text == "".join(f"{letter}{number} " for number in range(1000))
+
+
+def test_plain_displays_that_wait_together_are_lines_of_one_message_and_a_value_is_its_own() -> None:
+    def fill(outbox: Outbox) -> None:
+        for text in ("a", "b", "c"):
+            outbox.display(shown(text))
+        outbox.display(shown("d", result=True))
+
+    # The first may be on its way before the others come.
+    sent = [(kind, text) for kind, text, _ in delivered(fill)]
+    assert "\n".join(text for _, text in sent) == "a\nb\nc\nd"
+    assert [kind for kind, _ in sent] == ["display"] * (len(sent) - 1) + ["result"]
+    many = delivered(lambda outbox: [outbox.display(shown("x" * 10000)) for _ in range(10)] and None)
+    assert max(len(text) for _, text, _ in many) <= MESSAGE_CHARACTERS
+
+
+def test_a_few_displays_come_at_once_and_many_at_ten_a_second() -> None:
+    def fill(outbox: Outbox) -> None:
+        for number in range(BURST_MESSAGES + 5):
+            outbox.display(shown(str(number), result=True))
+
+    times = [at for _, _, at in delivered(fill)]
+    assert times[BURST_MESSAGES - 1] < 0.2
+    assert times[-1] >= 4 * MESSAGE_SECONDS
+
+
+def test_what_is_large_makes_the_next_wait() -> None:
+    def fill(outbox: Outbox) -> None:
+        for number in range(3):
+            outbox.display(shown(str(number), result=True))
+
+    times = [at for _, _, at in delivered(fill, size=BYTES_A_SECOND // 4)]
+    assert all(later - sooner >= 0.24 for sooner, later in pairwise(times))
 
 
 def test_a_run_that_fails_and_one_without_output_end_the_delivery() -> None:

@@ -17,7 +17,7 @@ Path = tuple[str | int, ...]
 MAY_BE_LEFT_OUT = {"text", "traceback"}
 MAY_BE_NULL = {
     "image", "uid", "source", "exit_code", "signal", "kind", "id", "removed", "error", "problem", "text", "traceback",
-    *Meters.model_fields,
+    "wall", "cell", *Meters.model_fields,
 } - {"final"}  # fmt: skip
 
 
@@ -44,6 +44,7 @@ def full() -> Receipt:
             "said__withheld": [{"what": "image/png", "bytes": 20}],
             "said__files": [{"name": "a.txt", "bytes": 1, "sha256": "5a" * 32}],
             "said__error": "ValueError",
+            "said__wall": {"kind": "name", "what": "df", "cell": 3},
             "unknown": [{"what": "boundary", "why": "not looked at"}],
             "problem": {"code": "not_sealed", "message": "It was not.", "advice": "Mend it."},
         }

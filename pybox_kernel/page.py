@@ -1,0 +1,105 @@
+"""What stands under the cells of one kernel: output, errors, receipts, and the panel while a cell runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, Protocol
+
+from pybox_kernel.failures import Failure
+from pybox_kernel.outbox import Outbox, Text
+from pybox_kernel.panels import Panels
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.display import bundle
+from pybox_kernel.render.summary import Line, line_of, summary_html, summary_text
+from pybox_kernel.running_panel import RunningPanel
+from pybox_kernel.safe_display import SafeText
+from pybox_kernel.transcript import Display
+
+__all__ = ["MOST_LINES", "Page"]
+
+MOST_LINES: Final = 1000
+"""Receipts that a summary remembers; of earlier ones only their number."""
+
+
+class Publish(Protocol):
+    """Sends one message to everyone who listens, as the answer to the request that is under way."""
+
+    def __call__(self, message: str, content: Mapping[str, object]) -> None: ...
+
+
+class Page:
+    """``look`` says what a receipt looks like: a panel where the page has widgets, else the same without them; always
+    the latter; or nothing. All methods are called on the event loop, but for ``close``, which comes last."""
+
+    def __init__(self, publish: Publish, look: Callable[[], str], stop: Callable[[], None]) -> None:
+        self.has_widgets = False
+        self._publish = publish
+        self._look = look
+        self._panels = Panels(self.show, lambda delay, put_out: asyncio.get_running_loop().call_later(delay, put_out))
+        self._running = RunningPanel(self.show, stop)
+        self._lines: deque[Line] = deque(maxlen=MOST_LINES)
+        self._receipts = 0
+
+    @asynccontextmanager
+    async def running(self, outbox: Outbox) -> AsyncIterator[None]:
+        """While a cell runs: the panel with its time and the button that stops it."""
+        panel = asyncio.ensure_future(self._running.follow(outbox)) if self._alive else None
+        try:
+            yield
+        finally:
+            if panel is not None:
+                panel.cancel()
+                with suppress(asyncio.CancelledError):
+                    await panel
+
+    def output(self, item: Text) -> int:
+        """Its size in bytes, as far as it matters how long it takes to send."""
+        self._publish("stream", {"name": item.stream, "text": item.text})
+        return len(item.text)
+
+    def display(self, display: Display, execution_count: int) -> int:
+        data = bundle(display)
+        if display.result:
+            content = {"data": data, "metadata": {}, "execution_count": execution_count}
+            self._publish("execute_result", content)
+        else:
+            self.show(data)
+        return sum(map(len, data.values()))
+
+    def notice(self, text: SafeText) -> None:
+        """A word of PyBox's own, beside what the cell shows."""
+        self.show({"text/plain": str(text)})
+
+    def error(self, failure: Failure) -> None:
+        self._publish("error", failure._asdict())
+
+    def receipt(self, receipt: Receipt, execution_count: int) -> None:
+        self._lines.append(line_of(execution_count, receipt))
+        self._receipts += 1
+        if self._look() != "none":
+            self._panels.show(receipt, alive=self._alive)
+
+    def summary(self) -> None:
+        """All receipts of the session as one table."""
+        lines, left_out = tuple(self._lines), self._receipts - len(self._lines)
+        self.show({"text/plain": summary_text(lines, left_out), "text/html": summary_html(lines, left_out)})
+
+    def reopened(self) -> None:
+        """A page asks which widgets there are."""
+        self.has_widgets = True
+        self._panels.reopen()
+
+    def close(self) -> None:
+        self._running.close()
+        self._panels.close()
+
+    def show(self, data: Mapping[str, Any], display_id: str | None = None, message: str = "display_data") -> None:
+        transient = {} if display_id is None else {"display_id": display_id}
+        self._publish(message, {"data": data, "metadata": {}, "transient": transient})
+
+    @property
+    def _alive(self) -> bool:
+        return self.has_widgets and self._look() == "panel"

@@ -1,0 +1,137 @@
+"""Every wall of a box in one sentence: what it is, and what to write instead, if there is something.
+
+The one table of them. Receipts, errors and tests take their words from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybox_kernel.render.amounts import megabytes
+from pybox_kernel.safe_display import safe_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybox_kernel.policy import Policy
+    from pybox_kernel.receipt import Receipt, Wall, WallKind
+
+__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "longer_limit"]
+
+
+class Advice(NamedTuple):
+    what: str
+    """What the wall is, as a sentence."""
+    instead: str
+    """What to do, as a sentence; empty where there is nothing."""
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.instead}".strip()
+
+
+LESS_DATA: Final = "Less data at a time."
+FEWER_TASKS: Final = "Fewer processes or threads at once."
+
+
+def longer_limit(limit: float, longest: float) -> str:
+    if limit < longest:
+        return f"A longer limit ({longest:g} s at most), or less work at a time."
+    return "Less work at a time."
+
+
+def module(wall: Wall, _: Policy, image: str) -> Advice:
+    holds = "Python's standard library alone" if image == "stdlib" else f"those of its image, {safe_name(image, 40)}"
+    return Advice(f"There is no module {named(wall)} in this box: it has {holds}.", "")
+
+
+def name(wall: Wall, _: Policy, __: str) -> Advice:
+    where = "An earlier cell" if wall.cell is None else f"Cell [{wall.cell}]"
+    return Advice(
+        f"{where} defined {named(wall)}, but each cell runs in a fresh box that knows nothing of the others.",
+        f"Put what defines {named(wall)} into this cell too.",
+    )
+
+
+def file(wall: Wall, _: Policy, __: str) -> Advice:
+    return Advice(
+        f"There is no {named(wall, 'such file')} in this box: it has none of your files, and starts empty.",
+        "Write the file in this cell first, or put its text into the cell.",
+    )
+
+
+def read_only(wall: Wall, _: Policy, __: str) -> Advice:
+    return Advice(
+        f"{named(wall, 'That place')} cannot be written to: in a box only its working folder and /tmp can.",
+        "Use a name without a folder: open('result.txt', 'w').",
+    )
+
+
+def full(_: Wall, policy: Policy, __: str) -> Advice:
+    work, temporary = megabytes(policy.work_bytes), megabytes(policy.temporary_bytes)
+    return Advice(
+        f"No room is left: a box has {work} MB in its working folder and {temporary} MB in /tmp, "
+        f"and {policy.inodes:,} files in each.",
+        "Write less, or delete what is no longer needed.",
+    )
+
+
+def network(_: Wall, __: Policy, ___: str) -> Advice:
+    return Advice("A box has no network: nothing can be fetched or sent.", "Put the data into the cell, as text.")
+
+
+def keyboard(_: Wall, __: Policy, ___: str) -> Advice:
+    return Advice(
+        "Nobody can type into a box: it has no keyboard.", "Write the answer in place of input(), as in answer = 'yes'."
+    )
+
+
+def memory(_: Wall, policy: Policy, __: str) -> Advice:
+    return Advice(f"A box has {megabytes(policy.memory_bytes)} MB of memory in all.", LESS_DATA)
+
+
+def tasks(_: Wall, policy: Policy, __: str) -> Advice:
+    return Advice(f"A box may have {policy.tasks} processes and threads at once.", FEWER_TASKS)
+
+
+def files_open(_: Wall, policy: Policy, __: str) -> Advice:
+    return Advice(
+        f"A program in a box may have {policy.open_files} files open at once.",
+        "Close each when it is done with: with open(...) as file.",
+    )
+
+
+def forbidden(_: Wall, __: Policy, ___: str) -> Advice:
+    return Advice("The seal of a box does not allow this system call.", "")
+
+
+def magic(_: Wall, __: Policy, ___: str) -> Advice:
+    return Advice("A box runs plain Python, with few of IPython's % commands and no ! commands; nothing was run.", "")
+
+
+WALLS: Final[dict[WallKind, Callable[[Wall, Policy, str], Advice]]] = {
+    "module": module,
+    "name": name,
+    "file": file,
+    "read_only": read_only,
+    "full": full,
+    "network": network,
+    "input": keyboard,
+    "memory": memory,
+    "tasks": tasks,
+    "files_open": files_open,
+    "forbidden": forbidden,
+    "magic": magic,
+}
+
+
+def advice(receipt: Receipt) -> Advice | None:
+    """Of the wall that the program's exception met, if it did."""
+    wall = receipt.said.wall
+    if wall is None:
+        return None
+    image = receipt.run.image.name if receipt.run.image is not None else ""
+    return WALLS[wall.kind](wall, receipt.asked.policy, image)
+
+
+def named(wall: Wall, otherwise: str = "") -> str:
+    return safe_name(wall.what, 60) if wall.what else otherwise

@@ -1,0 +1,25 @@
+"""The walls of a box that an exception met: what a program wanted that a box does not give.
+
+An exception is the program's word, and so is what it met. Only what can be told from it without guessing is: which
+wall, and what stood behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pybox_kernel.receipt import Wall
+from pybox_kernel.transcript import ProgramError
+
+__all__ = ["wall_of"]
+
+
+def wall_of(error: ProgramError | None, earlier: Mapping[str, int]) -> Wall | None:
+    """The wall that ``error`` met, if it met one. ``earlier`` has the names that cells before this one defined, each
+    with the number of its cell: a name that is not among them is an ordinary mistake, and no wall."""
+    if error is None or error.about is None:
+        return None
+    about = error.about
+    if about.kind != "name":
+        return Wall(kind=about.kind, what=about.what, cell=None)
+    return Wall(kind="name", what=about.what, cell=earlier[about.what]) if about.what in earlier else None

@@ -1,0 +1,88 @@
+"""Every wall, in the words that a person reads."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from pybox_kernel.failures import failure
+from pybox_kernel.receipt import WallKind
+from pybox_kernel.render.walls import LESS_DATA, WALLS, advice, longer_limit
+from pybox_kernel.render.words import words
+from pybox_kernel.runner import ProgramError, RunResult
+from pybox_kernel.safe_display import safe_name, safe_text
+from tests.receipts import ended, receipt, samples
+
+TOLD = {
+    ("module", "numpy", None): "There is no module numpy in this box: it has Python's standard library alone.",
+    ("name", "df", 3): "Cell [3] defined df, but each cell runs in a fresh box that knows nothing of the others. "
+    "Put what defines df into this cell too.",
+    ("file", "data/x.csv", None): "There is no data/x.csv in this box: it has none of your files, and starts empty. "
+    "Write the file in this cell first, or put its text into the cell.",
+    ("file", "", None): "There is no such file in this box: it has none of your files, and starts empty. "
+    "Write the file in this cell first, or put its text into the cell.",
+    ("read_only", "/usr/x", None): "/usr/x cannot be written to: in a box only its working folder and /tmp can. "
+    "Use a name without a folder: open('result.txt', 'w').",
+    ("full", "", None): "No room is left: a box has 8 MB in its working folder and 8 MB in /tmp, and 1,024 files in "
+    "each. Write less, or delete what is no longer needed.",
+    ("network", "example.org", None): "A box has no network: nothing can be fetched or sent. "
+    "Put the data into the cell, as text.",
+    ("input", "", None): "Nobody can type into a box: it has no keyboard. "
+    "Write the answer in place of input(), as in answer = 'yes'.",
+    ("memory", "", None): "A box has 128 MB of memory in all. Less data at a time.",
+    ("tasks", "", None): "A box may have 32 processes and threads at once. Fewer processes or threads at once.",
+    ("files_open", "", None): "A program in a box may have 128 files open at once. "
+    "Close each when it is done with: with open(...) as file.",
+    ("forbidden", "", None): "The seal of a box does not allow this system call.",
+    ("magic", "!ls", None): "A box runs plain Python, with few of IPython's % commands and no ! commands; "
+    "nothing was run.",
+}
+
+
+def met(kind: str, what: str = "", cell: int | None = None, **changes: Any) -> Any:
+    wall = {"kind": kind, "what": what, "cell": cell}
+    failed = {"observed__end": ended("exited", code=1), "said__completed": False, "said__error": "SomeError"}
+    return receipt(**failed, said__wall=wall, **changes)
+
+
+@pytest.mark.parametrize(("wall", "text"), TOLD.items(), ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_each_wall_is_told_in_a_sentence_and_what_to_do_in_another(wall: tuple[Any, ...], text: str) -> None:
+    found = met(*wall)
+    assert str(advice(found)) == text
+    assert dict(words(found).main)["try"] == (text,)
+
+
+def test_every_kind_of_wall_has_its_words() -> None:
+    assert set(WALLS) == set(get_args(WallKind)) == {kind for kind, *_ in TOLD}
+
+
+def test_another_image_is_named() -> None:
+    image = {"name": "class", "id": "sha256:" + "1b" * 32, "recipe_sha256": "2c" * 32, "base": "Debian 12"}
+    told = advice(met("module", "scipy", run__image=image))
+    assert str(told) == "There is no module scipy in this box: it has those of its image, class."
+
+
+def test_memory_that_ran_out_and_the_time_limit_are_told_with_what_to_do_as_well() -> None:
+    assert LESS_DATA in dict(words(samples()["killed_for_memory"]).main)["try"]
+    assert longer_limit(2, 30) in dict(words(samples()["deadline"]).main)["try"]
+    assert longer_limit(30, 30) == "Less work at a time."
+
+
+def test_a_cells_error_ends_with_what_to_do() -> None:
+    told = ProgramError(
+        safe_name("ModuleNotFoundError"), safe_text("No module named 'numpy'"), safe_text("Traceback\n")
+    )
+    found = failure(RunResult(met("module", "numpy"), safe_text(""), safe_text(""), told))
+    assert found is not None
+    assert found.traceback[-1].strip() == TOLD["module", "numpy", None]
+    found = failure(RunResult(samples()["deadline"], safe_text(""), safe_text(""), None))
+    assert found is not None
+    assert found.traceback[-1] == f"Try: {longer_limit(2, 30)}"
+
+
+def test_a_name_of_the_programs_choice_is_shown_safely_and_short() -> None:
+    text = str(advice(met("module", "a\x1b[2J\n" + "b" * 500)))
+    assert "\x1b" not in text
+    assert "\n" not in text
+    assert len(text) < 200
