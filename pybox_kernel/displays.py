@@ -1,36 +1,49 @@
-"""What a program asks to show, made safe: plain text always, and at most one richer form beside it."""
+"""What a program asked to show, as values that are safe to show: plain text, and at most one richer form beside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Literal, NamedTuple, NewType
 
-from pybox_kernel.pictures import Picture
 from pybox_kernel.safe_display import SafeText
 
-__all__ = ["CleanHtml", "Display", "Table"]
+__all__ = ["CleanHtml", "Display", "Picture", "Refused", "Table"]
 
 CleanHtml = NewType("CleanHtml", str)
-"""HTML that passed the cleaner: markup of text and tables only. Made there only."""
+"""HTML that passed the cleaner: markup of text and tables only. Made in ``html_cleaner`` only."""
+
+
+class Refused(Exception):
+    """Something a program asked to show that is not let out. Says why, in words that stand behind its name."""
+
+
+class Picture(NamedTuple):
+    """A picture that passed ``pictures``, written anew without what a picture does not need."""
+
+    mime: Literal["image/png", "image/jpeg"]
+    width: int
+    height: int
+    data: bytes
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as data: rectangular, every cell safe to show."""
+    """A table as data, rectangular: ``numeric`` and every row have as many entries as each row of ``columns``."""
 
     columns: tuple[tuple[SafeText, ...], ...]
-    """One row of names for each level of the header."""
+    """The names of the columns, a row for each level of the header."""
     index_names: tuple[SafeText, ...]
     index: tuple[tuple[SafeText, ...], ...]
-    """For each row its names, one for each level."""
+    """The names of each row, one for each of ``index_names``."""
     rows: tuple[tuple[SafeText, ...], ...]
     numeric: tuple[bool, ...]
     """Whether a column holds numbers."""
     shape: tuple[int, int]
-    """Rows and columns of the whole, as the program says."""
+    """Rows and columns of the whole, by the program's word."""
     row_gap: int | None
     """Before which row others were left out."""
     column_gap: int | None
+    """Before which column others were left out."""
 
 
 @dataclass(frozen=True)
