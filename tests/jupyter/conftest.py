@@ -73,12 +73,12 @@ class Kernel:
 
     def wait(self, msg_id: str) -> Cell:
         """Until the kernel is idle again after the request and its reply is there. Nothing else may come, but for
-        the status messages of what was asked of the kernel meanwhile."""
+        the status messages and widgets' news of what was asked of the kernel meanwhile."""
         cell = Cell({})
         end = time.monotonic() + CELL_SECONDS
         while True:
             message = self.client.get_iopub_msg(timeout=end - time.monotonic())
-            if message["msg_type"] == "status" and message["parent_header"]["msg_id"] in self.asked:
+            if message["msg_type"] in ("status", "comm_msg") and message["parent_header"]["msg_id"] in self.asked:
                 continue
             if message["msg_type"] not in NOT_IN_THE_PROTOCOL:
                 validate_message(message, message["msg_type"], msg_id)

@@ -325,61 +325,7 @@ def test_code_is_checked_for_completeness_without_running_it(kernel: Any) -> Non
     assert status("x = 1\n" * 20_000) == "unknown"
 
 
-# Receipts
-
-
-VIEW = "application/vnd.jupyter.widget-view+json"
-
-
-def open_control_comm(kernel: Any) -> None:
-    """As a widget manager does when it connects."""
-    content = {"comm_id": "page", "target_name": "jupyter.widget.control", "data": {}}
-    message = kernel.client.session.msg("comm_open", content, metadata={"version": "1.0.0"})
-    kernel.asked.add(message["header"]["msg_id"])
-    kernel.client.shell_channel.send(message)
-
-
-def ask_for_comms(kernel: Any) -> None:
-    """As an older widget manager does."""
-    assert kernel.ask("comm_info_request", {"target_name": "jupyter.widget"})["comms"] == {}
-
-
-@pytest.mark.parametrize("connect", [open_control_comm, ask_for_comms])
-def test_a_page_with_widgets_gets_a_panel_and_the_static_receipt_beside_it(start_kernel: Any, connect: Any) -> None:
-    with start_kernel() as kernel:
-        before = kernel.run("print(1)")
-        connect(kernel)
-        after = kernel.run("print(1)")
-        comms = kernel.ask("comm_info_request", {"target_name": "jupyter.widget"})["comms"]
-    assert set(before.of("display_data")[-1]["data"]) == {"text/plain", "text/html"}
-    panel = after.of("display_data")[-1]["data"]
-    assert set(panel) == {"text/plain", "text/html", VIEW}
-    assert panel[VIEW]["model_id"] in comms
-
-
-def test_a_kernel_that_is_shut_down_leaves_the_static_receipt_in_the_panels_place(start_kernel: Any) -> None:
-    with start_kernel() as kernel:
-        ask_for_comms(kernel)
-        [shown] = kernel.run("print(1)").of("display_data")
-        kernel.ask("shutdown_request", {"restart": False}, "control")
-        messages = []
-        while not any(message["msg_type"] == "shutdown_reply" for message in messages):
-            messages.append(kernel.client.get_iopub_msg(timeout=5))
-    [update] = [message["content"] for message in messages if message["msg_type"] == "update_display_data"]
-    assert update["transient"] == shown["transient"]
-    assert update["data"] == {kind: text for kind, text in shown["data"].items() if kind != VIEW}
-    assert shown["data"][VIEW]["model_id"] in [
-        message["content"]["comm_id"] for message in messages if message["msg_type"] == "comm_close"
-    ]
-
-
-@pytest.mark.parametrize(("wish", "kinds"), [("none", ["stream"]), ("static", ["stream", "display_data"])])
-def test_the_receipts_look_can_be_chosen(start_kernel: Any, wish: str, kinds: list[str]) -> None:
-    with start_kernel(PYBOX_RECEIPT=wish) as kernel:
-        kernel.ask("comm_info_request", {"target_name": "jupyter.widget"})
-        cell = kernel.run("print(1)")
-    assert cell.kinds == kinds
-    assert cell.of("comm_open") == []
+# As a notebook
 
 
 def test_a_notebook_run_by_nbclient_stops_at_the_cell_that_left_early(kernelspec: str) -> None:
