@@ -99,6 +99,8 @@ class Kernel:
         end = time.monotonic() + CELL_SECONDS
         while True:
             message: Message = self.client.get_iopub_msg(timeout=end - time.monotonic())
+            if message["msg_type"] == "status" and message["parent_header"]["msg_id"] in self.asked:
+                continue
             assert message["parent_header"]["msg_id"] == msg_id
             if message["msg_type"] == kind:
                 return message
