@@ -1,0 +1,113 @@
+"""A JupyterLab server and a Chromium for all tests of this folder; for each test a browser context of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from pybox_kernel.install import install
+from tests.browser.guard import Guard, Trap
+from tests.browser.notebook import Notebook
+from tests.browser.server import LabServer, lab_server
+
+WORKSPACES = count(1)
+
+
+@pytest.fixture(scope="package")
+def lab(box_image: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    prefix = tmp_path_factory.mktemp("prefix")
+    install(prefix=str(prefix))
+    with lab_server(tmp_path_factory.mktemp("lab"), prefix) as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def trap() -> Iterator[Trap]:
+    opened = Trap()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="package")
+def chromium(trap: Trap) -> Iterator[Browser]:
+    """Debian's. Of the package, not of the session: while Playwright runs there can be no other event loop."""
+    program = shutil.which("chromium")
+    assert program, "these tests need Chromium: apt-get install chromium"
+    options = ["--disable-quic", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
+    # No other name leads anywhere: not for a page, and not for what the browser asks by itself.
+    options += [f"--host-resolver-rules=MAP leak.invalid 127.0.0.1:{trap.port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    options += ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=options)
+        yield browser
+        browser.close()
+
+
+Open = Callable[..., BrowserContext]
+
+
+@pytest.fixture
+def open_context(chromium: Browser) -> Iterator[Open]:
+    """Browser contexts, closed at the end of the test."""
+    opened: list[BrowserContext] = []
+
+    def open_one(**options: object) -> BrowserContext:
+        settings = {"viewport": {"width": 1280, "height": 900}, "service_workers": "block", **options}
+        opened.append(chromium.new_context(**settings))  # type: ignore[arg-type]
+        opened[-1].set_default_timeout(10_000)
+        return opened[-1]
+
+    yield open_one
+    for context in opened:
+        context.close()
+
+
+class Reader:
+    """Someone at a browser, with a page of Lab and a guard that notes what it does."""
+
+    def __init__(self, context: BrowserContext, trap: Trap, lab: LabServer) -> None:
+        self.guard = Guard(context, trap, lab.url)
+        self.page = context.new_page()
+        self.notebook = Notebook(self.page, lab, f"test-{next(WORKSPACES)}")
+
+
+NewReader = Callable[..., Reader]
+
+
+@pytest.fixture
+def new_reader(open_context: Open, trap: Trap, lab: LabServer) -> Iterator[NewReader]:
+    """Readers for whom nothing may have left their page, or run in it, at the end of the test."""
+    readers: list[Reader] = []
+
+    def new(**options: object) -> Reader:
+        readers.append(Reader(open_context(**options), trap, lab))
+        return readers[-1]
+
+    yield new
+    found = [finding for reader in readers for finding in reader.guard.all()]
+    lab.end_kernels()
+    assert found == []
+
+
+@pytest.fixture
+def reader(new_reader: NewReader) -> Reader:
+    return new_reader()
+
+
+@pytest.fixture
+def notebook(reader: Reader) -> Notebook:
+    return reader.notebook
+
+
+@pytest.fixture
+def folder(lab: LabServer, request: pytest.FixtureRequest) -> Path:
+    """A folder below the server's own for this test's notebooks."""
+    made = lab.notebooks / request.node.name
+    made.mkdir()
+    return made

@@ -1,0 +1,116 @@
+"""A JupyterLab server of these tests' own: own folders, own port, nothing fetched, ended by its own process id."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["LabServer", "lab_server"]
+
+START_SECONDS = 40.0
+END_SECONDS = 15.0
+ANNOUNCEMENTS = "@jupyterlab/apputils-extension:announcements"
+
+
+class LabServer(NamedTuple):
+    url: str
+    token: str
+    notebooks: Path
+    settings: Path
+
+    def page(self, path: str, workspace: str) -> str:
+        """The address of a page of Lab, in a workspace that nothing else uses."""
+        return f"{self.url}/lab/workspaces/{workspace}{path}?token={self.token}"
+
+    def ask(self, method: str, path: str) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}{path}", method=method, headers={"Authorization": f"token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def end_kernels(self) -> None:
+        for session in self.ask("GET", "/api/sessions"):
+            self.ask("DELETE", f"/api/sessions/{session['id']}")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def variables(folder: Path, prefix: Path) -> dict[str, str]:
+    """Where Jupyter keeps anything is below ``folder``, and the kernels it knows are those below ``prefix``."""
+    places = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+        "HOME": "home",
+    }
+    for name in places.values():
+        (folder / name).mkdir()
+    named = {variable: str(folder / name) for variable, name in places.items()}
+    return {**named, "JUPYTER_PATH": str(prefix / "share" / "jupyter"), "JUPYTER_PLATFORM_DIRS": "1"}
+
+
+@contextmanager
+def lab_server(folder: Path, prefix: Path, **more: str) -> Iterator[LabServer]:
+    """Starts the server; ends it, with its kernels, at the end of the block. ``more`` is for its environment."""
+    environment = {**os.environ, **variables(folder, prefix), **more}
+    (folder / "config" / "labconfig").mkdir()
+    (folder / "config" / "labconfig" / "page_config.json").write_text(
+        json.dumps({"disabledExtensions": {ANNOUNCEMENTS: True}})
+    )
+    notebooks = folder / "notebooks"
+    notebooks.mkdir()
+    port, token = free_port(), secrets.token_hex(16)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", f"--notebook-dir={notebooks}"),
+        *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
+        f"--IdentityProvider.token={token}",
+        *("--ServerApp.terminals_enabled=False", "--ServerApp.shutdown_no_activity_timeout=1800"),
+        *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
+        *("--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"),
+        *(["--allow-root"] if os.geteuid() == 0 else []),
+    ]
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    server = LabServer(f"http://127.0.0.1:{port}", token, notebooks, folder / "settings")
+    try:
+        wait_until_it_answers(server, process, folder / "server.log")
+        yield server
+        server.end_kernels()
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_until_it_answers(server: LabServer, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            server.ask("GET", "/api/status")
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-2000:]}")
