@@ -84,7 +84,7 @@ if ! installed $extras; then
         need 3 "$("$PYTHON" -IS -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
     fi
     installed lab || fetch 55 "Python packages from PyPI, JupyterLab among them, into .venv"
-    [ $extras = lab ] || fetch 35 "Python packages for the tests"
+    [ $extras = lab ] || fetch 85 "Python packages for the tests"
 fi
 if [ ! -e .venv/pybox-box ]; then
     if [ -z "$sudo" ]; then # where the engine reaches no registry, the image is made of Debian's packages
@@ -93,7 +93,10 @@ if [ ! -e .venv/pybox-box ]; then
     fi
     fetch 45 "the box image: a small Linux with Python"
 fi
-[ $extras = lab ] || has docker-registry || need 5 docker-registry
+if [ $extras != lab ]; then
+    has docker-registry || need 5 docker-registry
+    has chromium || need 100 chromium
+fi
 
 if [ $total_mb = 0 ]; then
     echo "Nothing is missing"
