@@ -1,4 +1,5 @@
-"""A full run with its receipt beside a plain ``docker run --rm`` of the same image and limits, in one go.
+"""A full run with its receipt beside a plain ``docker run --rm`` of the same image and limits, and the sealed kernel
+beside a plain ipykernel, in one go.
 
 .venv/bin/python -m benchmarks [ROUNDS]     (at least 20; writes benchmarks/RESULTS.md)
 """
@@ -11,16 +12,19 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import docker
 
+from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, in_turn
 from pybox_kernel import run, seccomp
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.image_store import ImageStore, require
+from pybox_kernel.install import KERNEL_NAME
 from pybox_kernel.journal import home_path, new_token
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.seal import PYTHON, Identity, container_config, tmpfs_options
@@ -115,16 +119,46 @@ def main() -> None:
             WARM_UP,
         )
     api.close()
+    cells = kernels(rounds)
     plain, sealed, *_ = times.values()
     pairs = sorted(b / a for a, b in zip(plain, sealed, strict=True))
-    report = "\n".join(lines(machine(engine), rounds, spreads, statistics.median(pairs), steps))
+    report = "\n".join(lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells))
     Path(__file__).with_name("RESULTS.md").write_text(report, encoding="utf-8")
     sys.stdout.write(report)
     engine.close()
 
 
+def kernels(rounds: int) -> dict[str, Spread]:
+    """``print(1)`` in a plain kernel, in the sealed one, and in the sealed one with a page that draws its panels."""
+    with started("python3") as plain, started(KERNEL_NAME) as sealed, started(KERNEL_NAME) as with_page:
+        with_page.connect_a_page()
+        clients = {"ipykernel": plain, "PyBox (sealed)": sealed, "PyBox (sealed), with panels": with_page}
+
+        def cell(client: KernelClient) -> Callable[[], None]:
+            return lambda: client.run(SOURCE)
+
+        idle, _ = in_turn({name: cell(client) for name, client in clients.items()}, rounds, WARM_UP)
+    found: dict[str, Spread] = {}
+    for name, client in clients.items():
+        found[f"{name}: first output"] = Spread.of(client.first_output[WARM_UP:])
+        found[f"{name}: idle again"] = idle[name]
+    return found
+
+
+TABLE = ("| | least | quarter | median | three quarters | most |", "|---|---|---|---|---|---|")
+
+
+def row(name: str, spread: Spread) -> str:
+    return f"| {name} | " + " | ".join(f"{value:.{int(value < 20)}f}" for value in spread) + " |"
+
+
 def lines(
-    where: str, rounds: int, spreads: dict[str, Spread], pairs: float, steps: dict[str, list[float]]
+    where: str,
+    rounds: int,
+    spreads: dict[str, Spread],
+    pairs: float,
+    steps: dict[str, list[float]],
+    cells: dict[str, Spread],
 ) -> list[str]:
     plain, sealed, *_ = spreads.values()
     found = [
@@ -133,11 +167,8 @@ def lines(
         f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {where}.",
         f"{rounds} rounds, in turn, after {WARM_UP} to warm up. Milliseconds of wall clock.",
         "",
-        "| | least | quarter | median | three quarters | most |",
-        "|---|---|---|---|---|---|",
-    ]
-    found += [
-        f"| {name} | " + " | ".join(f"{value:.0f}" for value in spread) + " |" for name, spread in spreads.items()
+        *TABLE,
+        *(row(name, spread) for name, spread in spreads.items()),
     ]
     ratio = sealed.median / plain.median
     found += [
@@ -151,6 +182,16 @@ def lines(
         "|---|---|",
     ]
     found += [f"| {name} | {statistics.median(values):.1f} |" for name, values in steps.items()]
+    found += [
+        "",
+        f"A cell with `{SOURCE}`, from the request of a client:",
+        "",
+        *TABLE,
+        *(row(name, spread) for name, spread in cells.items()),
+        "",
+        "What dominates a sealed cell is its container: making, starting and removing it, by the steps above. "
+        "Ready boxes, which a later version keeps, take that out of the way of the cell.",
+    ]
     return [*found, ""]
 
 

@@ -14,6 +14,7 @@ from pybox_kernel import counters
 from pybox_kernel.box import Box
 from pybox_kernel.counters import Meters, Unread
 from pybox_kernel.course import Course, Program
+from pybox_kernel.display_door import OVER
 from pybox_kernel.errors import BoxError, EngineError, Stopped
 from pybox_kernel.frames import ACKNOWLEDGE_EVERY, EventParts, Frame, FrameReader, encode, read_ended, read_ready
 from pybox_kernel.safe_display import safe_name
@@ -42,6 +43,11 @@ class Stop:
 
     def is_set(self) -> bool:
         return self._set
+
+    def check(self) -> None:
+        """Before the program has started. Raises Stopped if it is not to start."""
+        if self._set:
+            raise Stopped("Stopped before the program started.", "Run the cell again.")
 
     def on_set(self, wake: Callable[[], None] | None) -> None:
         """What ``set`` calls to wake the run; None takes it back."""
@@ -109,8 +115,7 @@ class Conversation:
         began = time.monotonic()
         report = None
         while report is None:
-            if self._stop.is_set():
-                raise Stopped("Stopped before the program started.", "Run the cell again.")
+            self._stop.check()
             for frame in self._frames(began + READY_SECONDS):
                 if frame.kind == b"R":
                     report = read_ready(frame.payload)
@@ -129,8 +134,7 @@ class Conversation:
     # The program
 
     def _run(self) -> None:
-        if self._stop.is_set():
-            raise Stopped("Stopped before the program started.", "Run the cell again.")
+        self._stop.check()
         deadline = self._program.deadline_seconds
         self._send(b"G", b"%.6f" % deadline)
         self._send(b"C", self._program.source)
@@ -182,7 +186,7 @@ class Conversation:
         elif frame.kind == b"X" and not self._event.open:
             ended = self._course.ended = read_ended(frame.payload)
             if ended.events_dropped:
-                transcript.withhold("more than a cell may display", ended.events_dropped_bytes)
+                transcript.withhold(OVER, ended.events_dropped_bytes, ended.events_dropped)
             if ended.events_garbled:
                 transcript.withhold("displays that could not be read", 0)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pybox_kernel.box import Box, fresh_identity
@@ -9,6 +10,7 @@ from pybox_kernel.conversation import Conversation, Stop
 from pybox_kernel.course import Course, Program
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import PyBoxError
+from pybox_kernel.html_cleaner import CleanedHtml
 from pybox_kernel.journal import Journal
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.receipt_writer import write_receipt
@@ -36,6 +38,7 @@ def run_program(
     engine: Engine,
     journal: Journal,
     witness: Witness | None,
+    clean_html: Callable[[str], CleanedHtml],
     watcher: Watcher | None = None,
     stop: Stop | None = None,
 ) -> RunResult:
@@ -45,15 +48,17 @@ def run_program(
     KeyboardInterrupt, pass through after the box is removed.
     """
     assert program.image is not None
-    course = Course(Transcript(watcher))
+    course = Course(Transcript(watcher, clean_html))
     identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
+    stop = stop or Stop()
     box = course.box = Box(engine, journal, witness, program.policy, identity, course.run)
     try:
         with course.timeline.step("made"):
             box.create()
+        stop.check()
         with course.timeline.step("started"):
             box.start()
-        Conversation(program, course, box, watcher, stop or Stop()).hold()
+        Conversation(program, course, box, watcher, stop).hold()
     except PyBoxError as error:
         course.set_problem(error)
     finally:
