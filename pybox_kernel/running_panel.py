@@ -17,7 +17,8 @@ __all__ = ["TICK_SECONDS", "RunningPanel"]
 TICK_SECONDS: Final = 0.2
 """From one step of the bar to the next."""
 
-WAITING: Final = "A fresh box is made …"
+MAKING: Final = "Making a fresh box"
+RUNNING: Final = "Running in a sealed box"
 
 
 class RunningPanel:
@@ -51,17 +52,17 @@ class RunningPanel:
     def show(self) -> None:
         if self._box is None:
             self._make()
-        self._bar.value = drawn(WAITING, None)
+        self._bar.value = drawn(MAKING)
         self._button.disabled = False
         self._button.description = "Stop"
         self._box.layout.display = "flex"
         self._display_id = uuid4().hex
-        data = {"text/plain": "Running in a sealed box", VIEW: self._box._repr_mimebundle_()[VIEW]}
+        data = {"text/plain": RUNNING, VIEW: self._box._repr_mimebundle_()[VIEW]}
         self._show(data, self._display_id)
 
     def tick(self, elapsed: float, limit: float) -> None:
         """``elapsed`` and ``limit`` in seconds, by this computer's clock: the box's own is the one that counts."""
-        self._bar.value = drawn(f"{min(elapsed, limit):.1f} of {limit:g} s", min(1.0, elapsed / limit))
+        self._bar.value = drawn(RUNNING, f"{min(elapsed, limit):.1f} of {limit:g} s", min(1.0, elapsed / limit))
 
     def hide(self) -> None:
         if self._display_id:
@@ -95,11 +96,11 @@ class RunningPanel:
         self._stop()
 
 
-def drawn(text: str, fraction: float | None) -> str:
-    """A bar with its words; without ``fraction``, one that shows only that something goes on."""
+def drawn(doing: str, time: str = "", fraction: float | None = None) -> str:
+    """A bar between its words; without ``fraction``, one that shows only that something goes on."""
     value = "" if fraction is None else f" value='{fraction:.3f}'"
-    name = html.escape(f"Time used by this cell: {text}")
+    name = html.escape(f"{doing}: {time}" if time else doing)
     return (
-        f"<progress max='1'{value} aria-label='{name}' style='width:14em;vertical-align:middle'></progress>"
-        f"&ensp;<span style='font-variant-numeric:tabular-nums'>{html.escape(text)}</span>&ensp;"
+        f"{html.escape(doing)}&ensp;<progress max='1'{value} aria-label='{name}' style='width:14em'></progress>"
+        f"&ensp;<span style='font-variant-numeric:tabular-nums'>{html.escape(time)}</span>&ensp;"
     )

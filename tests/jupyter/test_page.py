@@ -94,7 +94,7 @@ def test_the_bar_moves_with_the_time_of_the_program(start_kernel: Any) -> None:
             for content in kernel.run(SLOW).of("comm_msg")
             if "value" in content["data"].get("state", {})
         ]
-    times = [value.split("cell: ")[1].split(" of ")[0] for value in values if " of 2 s" in value]
+    times = [value.split("box: ")[1].split(" of ")[0] for value in values if " of 2 s" in value]
     assert len(times) >= 3
     assert times == sorted(times)
     assert float(times[-1]) >= 0.6

@@ -47,10 +47,10 @@ def test_the_bar_has_a_name_and_moves_up_to_the_limit(page: Page) -> None:
     panel = RunningPanel(page.show, lambda: None)
     panel.show()
     bar, _ = parts(panel)
-    assert "<progress max='1' aria-label='Time used by this cell: A fresh box is made …'" in bar.value
+    assert "<progress max='1' aria-label='Making a fresh box'" in bar.value
     for elapsed, fraction, text in ((0.5, "0.250", "0.5 of 2 s"), (9.0, "1.000", "2.0 of 2 s")):
         panel.tick(elapsed, 2.0)
-        assert f"value='{fraction}' aria-label='Time used by this cell: {text}'" in bar.value
+        assert f"value='{fraction}' aria-label='Running in a sealed box: {text}'" in bar.value
         assert text in re.sub("<[^>]*>", "", bar.value)
 
 
