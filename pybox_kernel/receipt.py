@@ -214,6 +214,8 @@ class Withheld(Model):
 
     what: str
     bytes: Count
+    number: Count
+    """How many such things; ``bytes`` is what they have together."""
 
 
 class SavedFile(Model):
@@ -242,6 +244,10 @@ class Said(Model):
     stdout: Stream
     stderr: Stream
     displays: Count
+    """Things it displayed; of them ``pictures``, ``tables`` and ``html`` are shown as such, the rest as plain text."""
+    pictures: Count
+    tables: Count
+    html: Count
     withheld: tuple[Withheld, ...]
     error: str | None
     """The name of the exception it reported, made safe to show."""

@@ -10,7 +10,7 @@ from pybox_kernel.conversation import Conversation, Stop
 from pybox_kernel.course import Course, Program
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import PyBoxError
-from pybox_kernel.html_cleaner import CleanedHtml
+from pybox_kernel.html_cleaner import CleanedHtml, HtmlCleaner
 from pybox_kernel.journal import Journal
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.receipt_writer import write_receipt
@@ -78,6 +78,6 @@ def run_program(
 
 def not_run(program: Program, error: PyBoxError) -> RunResult:
     """The result of a run for which no box could even be asked: no engine, no image."""
-    course = Course(Transcript(None))
+    course = Course(Transcript(None, HtmlCleaner().clean))
     course.set_problem(error)
     return RunResult(write_receipt(program, course), SafeText(""), SafeText(""), None)

@@ -15,6 +15,7 @@ from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError, SetupError
+from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_entry, new_token
@@ -54,6 +55,7 @@ class Session:
         self._engine = engine
         self._store = ImageStore(journal.home)
         self._witness: SessionWitness | None = None
+        self._html_cleaner = HtmlCleaner()
         self._swept = False
         self._lock = threading.Lock()
 
@@ -98,6 +100,7 @@ class Session:
             engine,
             self._journal,
             self._witness_for(engine, image.id),
+            self._html_cleaner.clean,
             watcher,
             stop,
         )
@@ -137,9 +140,10 @@ class Session:
             return self._witness
 
     def close(self) -> None:
-        """Ends the witness and gives the session's lock back. Idempotent. Runs must have ended."""
+        """Ends the processes it started, and gives the session's lock back. Idempotent. Runs must have ended."""
         if self._witness is not None:
             self._witness.close()
+        self._html_cleaner.close()
         self._journal.close()
         engine = self._engine
         if isinstance(engine, DockerEngine):

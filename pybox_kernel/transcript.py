@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from pybox_kernel.display_door import DisplayDoor, Form
 from pybox_kernel.displays import Display
 from pybox_kernel.frames import DisplayEvent, Ended, ErrorEvent, read_event
+from pybox_kernel.html_cleaner import CleanedHtml
 from pybox_kernel.receipt import Stream, WallKind, Withheld
 from pybox_kernel.safe_display import SafeText, StreamCleaner, safe_name, safe_text
 
@@ -49,7 +52,7 @@ class ProgramError:
 class Transcript:
     """What a program printed and displayed, bounded by the warden, made safe piece by piece."""
 
-    def __init__(self, watcher: Watcher | None) -> None:
+    def __init__(self, watcher: Watcher | None, clean_html: Callable[[str], CleanedHtml]) -> None:
         self._watcher = watcher
         self._cleaners: dict[StreamName, StreamCleaner] = {
             "stdout": StreamCleaner(),
@@ -59,8 +62,8 @@ class Transcript:
         self._bytes: dict[StreamName, int] = {"stdout": 0, "stderr": 0}
         self._tails: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
         self.error: ProgramError | None = None
-        self.displays = 0
-        self._withheld: dict[str, int] = {}
+        self._door = DisplayDoor(clean_html, self.withhold)
+        self._withheld: dict[str, tuple[int, int]] = {}
 
     def head(self, stream: StreamName, data: bytes) -> None:
         self._bytes[stream] += len(data)
@@ -75,23 +78,28 @@ class Transcript:
             about = About(event.about.kind, safe_name(event.about.what)) if event.about is not None else None
             self.error = ProgramError(safe_name(event.name), safe_text(event.value), safe_text(event.traceback), about)
         elif isinstance(event, DisplayEvent):
-            self.displays += 1
-            for mime, size in event.withheld.items():
-                self.withhold(safe_name(mime), size)
-            if self._watcher is not None:
-                self._watcher.display(Display(event.result, safe_text(event.data.text)))
+            display = self._door.pass_on(event, len(payload))
+            if display is not None and self._watcher is not None:
+                self._watcher.display(display)
         else:
             self.withhold("displays that could not be read", len(payload) - 1)
 
-    def withhold(self, what: str, size: int) -> None:
+    @property
+    def displays(self) -> Mapping[Form, int]:
+        """How many were shown, by the form they were shown in."""
+        return self._door.shown
+
+    def withhold(self, what: str, size: int, number: int = 1) -> None:
         """Kinds by name as far as there are few of them, the rest together; so no flood of one hides another."""
         if what not in self._withheld and len(self._withheld) >= MOST_WITHHELD:
             what = "other kinds"
-        self._withheld[what] = self._withheld.get(what, 0) + size
+        number_before, size_before = self._withheld.get(what, (0, 0))
+        self._withheld[what] = number_before + number, size_before + size
 
     @property
     def withheld(self) -> tuple[Withheld, ...]:
-        return tuple(Withheld(what=what, bytes=size) for what, size in self._withheld.items())
+        found = self._withheld.items()
+        return tuple(Withheld(what=what, bytes=size, number=number) for what, (number, size) in found)
 
     def finish(self, ended: Ended | None) -> dict[StreamName, Stream]:
         """Ends both streams: what was dropped between their two parts is said in a line of its own."""

@@ -82,6 +82,9 @@ def receipt(**changes: Any) -> Receipt:
             "stdout": {"bytes": 3, "kept": 3, "bad_bytes": 0},
             "stderr": {"bytes": 0, "kept": 0, "bad_bytes": 0},
             "displays": 0,
+            "pictures": 0,
+            "tables": 0,
+            "html": 0,
             "withheld": [],
             "error": None,
             "wall": None,
@@ -236,8 +239,16 @@ def samples() -> dict[str, Receipt]:
             said__stdout={"bytes": 2048, "kept": 2048, "bad_bytes": 5},
             said__stderr={"bytes": 77, "kept": 77, "bad_bytes": 0},
             unknown=[{"what": "output_order", "why": "the two output streams come by two ways"}],
-            said__displays=2,
-            said__withheld=[{"what": "image/svg+xml", "bytes": 12288}, {"what": "text/html", "bytes": 740}],
+            said__displays=9,
+            said__pictures=3,
+            said__tables=1,
+            said__html=2,
+            said__withheld=[
+                {"what": "image/svg+xml", "bytes": 12288, "number": 1},
+                {"what": "parts of text/html", "bytes": 740, "number": 2},
+                {"what": "image/png: not a PNG", "bytes": 9, "number": 1},
+                {"what": "more than a cell may display", "bytes": 1258291, "number": 4900},
+            ],
         ),
         "not_removed": receipt(
             observed__box={"id": "4e" * 32, "removed": None},
@@ -280,7 +291,7 @@ def spoiled(sample: Receipt, text: str) -> Receipt:
     if not observed["seal"]["before_start"]:
         observed["seal"]["engine"]["differences"] = [{"setting": text, "wanted": text, "found": text}]
     said["error"] = said["stdout"]["text"] = text
-    said["withheld"] = [{"what": text, "bytes": 1}]
+    said["withheld"] = [{"what": text, "bytes": 1, "number": 1}]
     said["files"] = [{"name": text, "bytes": 1, "sha256": "6f" * 32}]
     document["unknown"].append({"what": text, "why": text})
     document["problem"] = {"code": text, "message": text, "advice": text}

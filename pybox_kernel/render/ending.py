@@ -295,7 +295,7 @@ def circumstances(receipt: Receipt, tone: Tone) -> Iterator[str]:
         maybe = "" if how == "exited" else ", maybe incomplete"
         yield f"{counted(len(said.files), 'file')} saved{maybe}"
     if said.withheld:
-        yield f"{counted(len(said.withheld), 'thing')} withheld"
+        yield f"{counted(sum(item.number for item in said.withheld), 'thing')} withheld"
     if how != "deadline" and observed.meters.ran_seconds is not None:
         yield f"{seconds(observed.meters.ran_seconds)} of {receipt.asked.options.deadline_seconds:g} s"
     yield "sealed: no network, none of your files" if tone == "ok" else "sealed"

@@ -15,7 +15,7 @@ from pybox_kernel.safe_display import safe_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt import NotAsRequired, Receipt, Step, Stream
+    from pybox_kernel.receipt import NotAsRequired, Receipt, Said, Step, Stream, Withheld
 
 __all__ = ["PROGRAM_STEP", "Difference", "Meter", "Section", "StepBar", "Tone", "Words", "words"]
 
@@ -48,6 +48,27 @@ QUESTIONS: Final = {
     "boundary": "whether another kernel stands in between",
 }
 """For what a receipt lists as unknown under the name of one of its fields."""
+
+
+KINDS: Final = {
+    "image/png": "PNG picture",
+    "image/jpeg": "JPEG picture",
+    "image/gif": "GIF picture",
+    "image/svg+xml": "SVG picture",
+    "application/pdf": "PDF",
+    "text/html": "HTML",
+    "text/markdown": "Markdown",
+    "text/latex": "LaTeX",
+    "application/javascript": "JavaScript",
+    "text/javascript": "JavaScript",
+    "application/json": "JSON",
+    "application/geo+json": "map",
+    "application/vnd.jupyter.widget-view+json": "widget",
+    "application/vnd.plotly.v1+json": "Plotly chart",
+    "audio/wav": "sound",
+    "video/mp4": "video",
+}
+"""What a program may offer to show, by its MIME type. Other types keep their names."""
 
 
 class Meter(NamedTuple):
@@ -196,9 +217,9 @@ def said(receipt: Receipt) -> Iterator[str]:
         if stream.bytes:
             yield written(stream, name)
     if told.displays:
-        yield f"{counted(told.displays, 'display')}, shown as plain text."
+        yield displayed(told)
     for item in told.withheld[:MOST_LISTED]:
-        yield f"Withheld: {safe_name(item.what, 60)}, {size(item.bytes)}."
+        yield f"Withheld: {withheld(item)}."
     if len(told.withheld) > MOST_LISTED:
         yield f"And {len(told.withheld) - MOST_LISTED} more withheld."
     for file in told.files[:MOST_LISTED]:
@@ -207,6 +228,29 @@ def said(receipt: Receipt) -> Iterator[str]:
         yield f"And {counted(len(told.files) - MOST_LISTED, 'more file')}."
     if not told.completed:
         yield "Not that it reached its last line."
+
+
+def displayed(said: Said) -> str:
+    plain = said.displays - said.pictures - said.tables - said.html
+    forms = (
+        (said.pictures, "picture", "pictures"),
+        (said.tables, "table", "tables"),
+        (said.html, "text with markup", "texts with markup"),
+        (plain, "plain text", "plain texts"),
+    )
+    listed = ", ".join(counted(number, one, many) for number, one, many in forms if number)
+    return f"{counted(said.displays, 'display')}: {listed}."
+
+
+def withheld(item: Withheld) -> str:
+    """What it is in plain words before what it is by name, and why, where it says so."""
+    what, _, why = safe_name(item.what, 120).partition(": ")
+    mime = what.removeprefix("parts of ")
+    if mime in KINDS:
+        what = f"{what.removesuffix(mime)}{KINDS[mime]} ({mime})"
+    because = f": {why}" if why else ""
+    several = f", {item.number:,} times" if item.number > 1 else ""
+    return f"{what}{because}{several}, {size(item.bytes)}"
 
 
 def written(stream: Stream, name: str) -> str:

@@ -21,12 +21,12 @@ from pybox_kernel.frames import (
     EventParts,
     Frame,
     FrameReader,
-    Wall,
     encode,
     read_ended,
     read_event,
     read_ready,
 )
+from pybox_kernel.receipt import WallKind
 
 FRAMES = st.lists(
     st.tuples(st.sampled_from([b"R", b"O", b"E", b"v", b"V", b"o", b"e", b"X", b"F"]), st.binary(max_size=200)),
@@ -334,7 +334,7 @@ def test_of_a_key_given_twice_the_last_is_taken_and_checked() -> None:
 # An exception's word on what it met
 
 
-@pytest.mark.parametrize("kind", get_args(Wall))
+@pytest.mark.parametrize("kind", get_args(WallKind))
 def test_an_exception_says_which_wall_it_met(kind: str) -> None:
     told = {"name": "E", "value": "v", "traceback": "t", "about": {"kind": kind, "what": "numpy"}}
     event = read_event(b"x" + json.dumps(told).encode())

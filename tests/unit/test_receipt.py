@@ -41,7 +41,7 @@ def full() -> Receipt:
                 "signal": None,
                 "evidence": ["no byte was sent"],
             },
-            "said__withheld": [{"what": "image/png", "bytes": 20}],
+            "said__withheld": [{"what": "image/png", "bytes": 20, "number": 1}],
             "said__files": [{"name": "a.txt", "bytes": 1, "sha256": "5a" * 32}],
             "said__error": "ValueError",
             "said__wall": {"kind": "name", "what": "df", "cell": 3},

@@ -44,7 +44,7 @@ def section(found: Words, heading: str) -> str:
             " · sealed: no network, none of your files",
         ),
         (
-            {"said__withheld": [{"what": "text/html", "bytes": 9}]},
+            {"said__withheld": [{"what": "text/html", "bytes": 9, "number": 1}]},
             "✓ Ended normally · 1 thing withheld · 0.3 of 2 s · sealed: no network, none of your files",
         ),
         (
@@ -240,7 +240,11 @@ def test_what_the_program_says_is_put_as_its_word() -> None:
     assert said == (
         "Its word, not checked. It reached its last line."
         " 2 kB of output; 5 bytes of it not text, shown as \ufffd. 77 bytes of error output."
-        " 2 displays, shown as plain text. Withheld: image/svg+xml, 12 kB. Withheld: text/html, 740 bytes."
+        " 9 displays: 3 pictures, 1 table, 2 texts with markup, 3 plain texts."
+        " Withheld: SVG picture (image/svg+xml), 12 kB."
+        " Withheld: parts of HTML (text/html), 2 times, 740 bytes."
+        " Withheld: PNG picture (image/png): not a PNG, 9 bytes."
+        " Withheld: more than a cell may display, 4,900 times, 1.2 MB."
     )
     said = section(words(samples()["deadline"]), "The program says")
     assert said == (
