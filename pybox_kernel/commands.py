@@ -1,14 +1,18 @@
-"""Cells that are for PyBox itself: ``%pybox NAME`` as a cell of its own. They need no box, and run nothing."""
+"""What a cell says to PyBox itself: ``%pybox NAME`` as a cell of its own, and ``%%pybox OPTIONS`` as its first line."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-__all__ = ["COMMANDS", "Command", "command_of"]
+from pybox_kernel.errors import OptionError
+
+__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "options_of"]
 
 MAGIC: Final = "%pybox"
+CELL_MAGIC: Final = "%%pybox"
 COMMANDS: Final = {"summary": "all receipts of this session, as one table"}
+OPTIONS: Final = {"--timeout": "a time limit in seconds"}
 
 
 class Command(NamedTuple):
@@ -16,6 +20,13 @@ class Command(NamedTuple):
 
     name: str
     mistake: str = ""
+
+
+class Options(NamedTuple):
+    """What a cell asks for."""
+
+    timeout: str | None = None
+    """As it was written; ``policy.checked_deadline`` reads it."""
 
 
 def command_of(code: str) -> Command | None:
@@ -36,3 +47,37 @@ def command_of(code: str) -> Command | None:
     if words[1:]:
         return Command("", f"`{MAGIC} {words[0]}` takes nothing more.")
     return Command(words[0])
+
+
+def options_of(code: str) -> tuple[str, Options]:
+    """The program of a cell, with an empty line in the place of its ``%%pybox``, and what that line asks for.
+
+    Raises OptionError for an option that is not in ``OPTIONS``, or that has no value.
+    """
+    before, line, after = first_line(code)
+    name, *words = line.split() or [""]
+    if name != CELL_MAGIC:
+        return code, Options()
+    found: dict[str, str] = {}
+    while words:
+        option, equals, value = words.pop(0).partition("=")
+        if option not in OPTIONS:
+            near = get_close_matches(option, OPTIONS, 1) or list(OPTIONS)
+            raise OptionError(
+                f"`{CELL_MAGIC}` has no option {option[:40]!r}.",
+                f"Did you mean {near[0]} S, {OPTIONS[near[0]]}?",
+            )
+        if not equals and not words:
+            raise OptionError(f"{option} wants a value, {OPTIONS[option]}.", f"As in `{CELL_MAGIC} {option} 10`.")
+        found[option.removeprefix("--")] = value if equals else words.pop(0)
+    return before + after, Options(**found)
+
+
+def first_line(code: str) -> tuple[str, str, str]:
+    """Empty lines before the first other one, that line without its end, and the rest."""
+    lines = code.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        if line.strip():
+            text = line.rstrip("\r\n")
+            return "".join(lines[:number]), text, line[len(text) :] + "".join(lines[number + 1 :])
+    return code, "", ""

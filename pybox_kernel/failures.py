@@ -31,6 +31,8 @@ ENDED: Final[Mapping[How, str]] = {
 OWN: Final = "PyBox"
 """What those names begin with. A program's exception that is named so is shown as ``Program.PyBox...``."""
 
+LONGER: Final = "For a longer limit, put this line first in the cell: %%pybox --timeout {longest:g}"
+
 
 class Failure(NamedTuple):
     """The content of an ``error`` message, safe to show."""
@@ -66,6 +68,9 @@ def failure(result: RunResult) -> Failure | None:
         lines.append(safe_text(f"{receipt.problem.message} {receipt.problem.advice}"))
     elif to_do := told_by.to_do:
         lines.append(f"Try: {' '.join(to_do)}")
+    if end.how == "deadline":
+        longest = receipt.asked.policy.longest_deadline_seconds
+        lines += [LONGER.format(longest=longest)] if receipt.asked.options.deadline_seconds < longest else []
     return Failure(name, verdict, lines)
 
 

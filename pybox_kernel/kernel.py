@@ -22,7 +22,7 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Enum, default
 
 from pybox_kernel import __version__
-from pybox_kernel.commands import Command, command_of
+from pybox_kernel.commands import Command, command_of, options_of
 from pybox_kernel.completeness import completeness
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.failures import Failure, failure, failure_of_pybox
@@ -154,7 +154,8 @@ class PyBoxKernel(Kernel):
     def _run(self, code: str, outbox: Outbox, stop: Stop) -> RunResult:
         if self._boxes is None:
             self._boxes = Session.open()
-        return self._boxes.run(code, watcher=outbox, stop=stop)
+        program, options = options_of(code)
+        return self._boxes.run(program, deadline_seconds=options.timeout, watcher=outbox, stop=stop)
 
     def _conclude(self, result: RunResult) -> dict[str, object]:
         told = failure(result)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from pybox_kernel.commands import COMMANDS, Command, command_of
+from pybox_kernel.commands import COMMANDS, Command, Options, command_of, options_of
+from pybox_kernel.errors import OptionError
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,37 @@ def test_a_command_that_is_none_says_what_is_meant(code: str, mistake: str) -> N
 def test_every_command_is_understood() -> None:
     for name in COMMANDS:
         assert command_of(f"%pybox {name}") == Command(name)
+
+
+@pytest.mark.parametrize(
+    ("code", "program", "timeout"),
+    [
+        ("print(1)", "print(1)", None),
+        ("", "", None),
+        ("\n \n", "\n \n", None),
+        ("%%pybox\nprint(1)", "\nprint(1)", None),
+        ("%%pybox --timeout 20\nprint(1)\n", "\nprint(1)\n", "20"),
+        ("\n\n%%pybox --timeout=0.5\r\nprint(1)", "\n\n\r\nprint(1)", "0.5"),
+        ("%%pybox --timeout 5", "", "5"),
+        ("x = 1\n%%pybox --timeout 5\n", "x = 1\n%%pybox --timeout 5\n", None),
+        ("%%pyboxes\n1", "%%pyboxes\n1", None),
+    ],
+)
+def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
+    code: str, program: str, timeout: str | None
+) -> None:
+    assert options_of(code) == (program, Options(timeout))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("%%pybox --timout 5", "no option '--timout'. Did you mean --timeout S, a time limit in seconds?"),
+        ("%%pybox fast", "no option 'fast'. Did you mean --timeout S"),
+        ("%%pybox --timeout", "--timeout wants a value, a time limit in seconds. As in `%%pybox --timeout 10`."),
+    ],
+)
+def test_what_cannot_be_asked_for_is_an_error_that_names_the_nearest(line: str, words: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        options_of(f"{line}\nprint(1)")
+    assert words in str(caught.value)

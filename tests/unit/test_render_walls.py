@@ -78,7 +78,10 @@ def test_a_cells_error_ends_with_what_to_do() -> None:
     assert found.traceback[-1].strip() == TOLD["module", "numpy", None]
     found = failure(RunResult(samples()["deadline"], safe_text(""), safe_text(""), None))
     assert found is not None
-    assert found.traceback[-1] == f"Try: {longer_limit(2, 30)}"
+    assert found.traceback[-2:] == [
+        f"Try: {longer_limit(2, 30)}",
+        "For a longer limit, put this line first in the cell: %%pybox --timeout 30",
+    ]
 
 
 def test_a_name_of_the_programs_choice_is_shown_safely_and_short() -> None:
