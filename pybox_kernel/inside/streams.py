@@ -5,8 +5,12 @@ from __future__ import annotations
 import struct
 
 HEADER = struct.Struct(">cI")
-LARGEST_EVENT = 60000
-EVENT_BYTES = 262144
+LARGEST_EVENT = 1_500_000
+LARGEST_OTHER_EVENT = 60000
+"""Of any but a display."""
+EVENT_BYTES = 6_000_000
+"""Of all displays together; exceptions may be over it, by two of the largest."""
+MOST_DISPLAYS = 100
 
 
 class Kept:
@@ -66,6 +70,7 @@ class Events:
         self.skip = 0
         self.garbled = False
         self.total = 0
+        self.displays = 0
         self.dropped = 0
         self.dropped_bytes = 0
         self.completed = False
@@ -97,8 +102,7 @@ class Events:
                 self.buffer.clear()
                 return ready
             size = HEADER.size + length  # the header counts too: events of no length must come to an end as well
-            most = EVENT_BYTES if kind == b"d" else EVENT_BYTES + 2 * LARGEST_EVENT
-            if length > LARGEST_EVENT or (kind in (b"d", b"x") and self.total + size > most):
+            if not self.has_room(kind, length, size):
                 del self.buffer[: HEADER.size]
                 self.skip = length
                 self.dropped += 1
@@ -111,4 +115,11 @@ class Events:
                 self.completed = True
             else:
                 self.total += size
+                self.displays += kind == b"d"
                 ready.append(kind + payload)
+
+    def has_room(self, kind: bytes, length: int, size: int) -> bool:
+        if kind == b"d":
+            return length <= LARGEST_EVENT and self.total + size <= EVENT_BYTES and self.displays < MOST_DISPLAYS
+        most = EVENT_BYTES + 2 * LARGEST_OTHER_EVENT
+        return length <= LARGEST_OTHER_EVENT and (kind != b"x" or self.total + size <= most)

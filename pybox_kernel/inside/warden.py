@@ -4,7 +4,8 @@ It speaks frames with the supervisor over its own stdin and stdout: one type byt
 payload. The program never holds either end: its streams are pipes to the warden.
 
     to the supervisor    R ready: what the box looks like from inside (JSON)     O E  first part of stdout, stderr
-                         V one event of the program (type byte, payload)         o e  last part of stdout, stderr
+                         v V  one event of the program (type byte, payload):     o e  last part of stdout, stderr
+                              a part, the last part
                          X ended (JSON)                                          F    the warden failed (text)
     from the supervisor  G go: the deadline in seconds, as ASCII digits          C    the source; the clock starts
                          S stop                 A bytes taken so far             L    release: exit now
@@ -38,6 +39,7 @@ RUNNER = "/usr/local/lib/pybox/runner.py"
 WINDOW = 65536
 LARGEST_FRAME = 65536
 CHUNK = 16384
+PART = 32768
 RUNNER_READY_SECONDS = 60.0
 REAP_SECONDS = 2.0
 
@@ -156,6 +158,12 @@ class Warden:
     def send(self, kind: bytes, payload: bytes) -> None:
         self.outgoing += HEADER.pack(kind, len(payload)) + payload
 
+    def send_event(self, event: bytes) -> None:
+        last = (len(event) - 1) // PART * PART
+        for start in range(0, last, PART):
+            self.send(b"v", event[start : start + PART])
+        self.send(b"V", event[last:])
+
     def window(self) -> int:
         return WINDOW - (self.offered - self.acknowledged)
 
@@ -267,7 +275,7 @@ class Warden:
             return False
         for event in self.events.take(data):
             if event[:1] != b"r":
-                self.send(b"V", event)
+                self.send_event(event)
             elif self.started is None:
                 self.runner_ready = True
         return True

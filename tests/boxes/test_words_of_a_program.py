@@ -16,6 +16,7 @@ from pybox_kernel.journal import Journal, new_token
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.render.text import render_short
 from pybox_kernel.session import Session
+from tests.escapes.running import without_colour
 
 pytestmark = pytest.mark.engine
 
@@ -38,7 +39,7 @@ def test_an_error_arrives_whatever_its_text(session: Session, message: str) -> N
 def test_a_form_feed_does_not_shift_the_lines_of_a_traceback(session: Session) -> None:
     result = session.run("x = 1\n\x0c\ndef f():\n    raise KeyError(x)\nf()")
     assert result.error is not None
-    assert "line 4, in f\n    raise KeyError(x)" in result.error.traceback
+    assert "Your code, line 4, in f\n    raise KeyError(x)" in without_colour(result.error.traceback)
 
 
 def test_a_syntax_error_shows_the_cell_alone(session: Session) -> None:

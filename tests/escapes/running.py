@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import time
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -82,6 +83,10 @@ class Ran(NamedTuple):
         assert (self.end.how, self.end.exit_code, self.end.signal) == ("signal", code, name)
         assert not self.receipt.said.completed
         assert not self.receipt.ok
+
+
+def without_colour(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
 def run_attack(session: Session, source: str, deadline: float) -> Ran:
