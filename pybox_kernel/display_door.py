@@ -86,7 +86,7 @@ class DisplayDoor:
             self._picture_pixels += pixels
             return picture
 
-        return self._tried(mime, len(encoded) * 3 // 4, made)
+        return self._tried(mime, len(encoded.replace("\n", "").rstrip("=")) * 3 // 4, made)
 
     def _html(self, source: str | None) -> CleanHtml | None:
         if source is None:

@@ -82,7 +82,7 @@ class Transcript:
             if display is not None and self._watcher is not None:
                 self._watcher.display(display)
         else:
-            self.withhold("displays that could not be read", len(payload) - 1)
+            self.withhold("displays that could not be read", len(payload[1:]))
 
     @property
     def displays(self) -> Mapping[Form, int]:
