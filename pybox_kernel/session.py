@@ -74,7 +74,7 @@ class Session:
         self,
         source: str | bytes,
         *,
-        deadline_seconds: float | None = None,
+        deadline_seconds: float | str | None = None,
         watcher: Watcher | None = None,
         stop: Stop | None = None,
         policy: Policy = STDLIB,
