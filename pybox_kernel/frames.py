@@ -239,22 +239,6 @@ def read_ended(payload: bytes) -> Ended:
         raise BoxError("The box's account of its end cannot be read.", AGAIN) from error
 
 
-OLD_DISPLAY: Final = TypeAdapter(
-    dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=70000)] | Count]
-)
-
-
-def old_display(body: bytes) -> DisplayEvent:
-    bundle = OLD_DISPLAY.validate_json(body)
-    text = bundle.pop("text/plain", "")
-    others = {
-        mime: size if isinstance(size, int) else len(size.encode("utf-8", "replace"))
-        for mime, size in sorted(bundle.items())[:32]
-    }
-    data = DisplayData.model_validate({"text/plain": text if isinstance(text, str) else ""})
-    return DisplayEvent(result=False, data=data, table=None, withheld=others)
-
-
 def read_event(payload: bytes) -> ErrorEvent | DisplayEvent | None:
     """One event of the program; None for whatever does not have the form of one."""
     kind, body = payload[:1], payload[1:]
@@ -262,7 +246,7 @@ def read_event(payload: bytes) -> ErrorEvent | DisplayEvent | None:
         if kind == b"x":
             return ErrorEvent.model_validate_json(body)
         if kind == b"d":
-            return DisplayEvent.model_validate_json(body) if body[:9] == b'{"result"' else old_display(body)
+            return DisplayEvent.model_validate_json(body)
     except ValidationError:
         return None
     return None
