@@ -1,0 +1,170 @@
+"""Every client that runs notebooks or cells, each for real, on every notebook of ``notebooks/``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.jupyter.console import console, plain
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CLIENT_SECONDS = 100
+CLIENTS_OWN_SECONDS = 0.5
+MARKS = "✓⚠◷✗■"
+
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("kernelspec")]
+
+every_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def jupyter(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """A program of Jupyter's, in ``folder``, without the settings of whoever runs the tests."""
+    environment = {**os.environ, "JUPYTER_CONFIG_DIR": str(folder / "config"), "HOME": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=CLIENT_SECONDS,
+        check=False,
+    )
+
+
+def wanted(cell: nbformat.NotebookNode) -> str | None:
+    """The name of the error that a cell ends with, as its notebook says."""
+    name = cell.metadata.get("pybox", {}).get("error")
+    return None if name is None else str(name)
+
+
+def code_cells(document: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in document.cells if cell.cell_type == "code"]
+
+
+def receipt(cell: nbformat.NotebookNode) -> str:
+    """The text of what stands last under a cell, which is its receipt."""
+    last = cell.outputs[-1]
+    assert last.output_type == "display_data"
+    assert "<details" in last.data["text/html"]
+    text = str(last.data["text/plain"])
+    assert text[0] in MARKS
+    return text
+
+
+def assert_ran_as_it_says(document: nbformat.NotebookNode) -> None:
+    nbformat.validate(document)
+    for cell in code_cells(document):
+        errors = [output.ename for output in cell.outputs if output.output_type == "error"]
+        assert errors == [name for name in [wanted(cell)] if name is not None], cell.id
+        if not cell.source.startswith("%pybox"):
+            receipt(cell)
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+@every_notebook
+def test_nbclient(notebook: Path, kernelspec: str) -> None:
+    document = nbformat.read(notebook, as_version=4)
+    NotebookClient(document, kernel_name=kernelspec, timeout=30).execute()
+    assert_ran_as_it_says(document)
+
+
+@every_notebook
+def test_nbconvert(notebook: Path, tmp_path: Path) -> None:
+    to_notebook = ("--execute", "--to", "notebook", "--output-dir", tmp_path, "--output", "out.ipynb")
+    done = jupyter(tmp_path, "nbconvert", *to_notebook, notebook)
+    assert done.returncode == 0, done.stderr
+    document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert_ran_as_it_says(document)
+    page = jupyter(tmp_path, "nbconvert", "--to", "html", "out.ipynb")
+    assert page.returncode == 0, page.stderr
+    shown = (tmp_path / "out.html").read_text(encoding="utf-8")
+    receipts = [cell for cell in code_cells(document) if not cell.source.startswith("%pybox")]
+    assert shown.count('<details class="pybox pybox-') == len(receipts)
+
+
+@every_notebook
+def test_papermill(notebook: Path, tmp_path: Path) -> None:
+    """It runs all cells. Then any error is a failure for it, an expected one too: it knows no ``raises-exception``."""
+    done = jupyter(tmp_path, "papermill", notebook, "out.ipynb")
+    document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    errors = [name for name in map(wanted, code_cells(document)) if name is not None]
+    assert done.returncode == (1 if errors else 0), done.stderr
+    if errors:
+        assert errors[-1] in done.stderr
+    document.cells = without_papermills_own(document)
+    assert_ran_as_it_says(document)
+
+
+def without_papermills_own(document: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """The cells, but for those by which papermill tells of an error."""
+    return [cell for cell in document.cells if "papermill-error-cell-tag" not in cell.metadata.get("tags", [])]
+
+
+def test_a_parameter_of_papermills_is_seen_by_the_cell_it_is_put_in_and_by_no_other(tmp_path: Path) -> None:
+    """Papermill puts a cell with the parameters behind the one tagged ``parameters``; each cell has a box of its own."""
+    cells = [
+        nbformat.v4.new_code_cell("limit = 3", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("print(limit)"),
+    ]
+    spec = {"name": "pybox-sealed", "language": "python", "display_name": "PyBox (sealed)"}
+    document = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": spec})
+    nbformat.write(document, tmp_path / "in.ipynb")
+    done = jupyter(tmp_path, "papermill", "in.ipynb", "out.ipynb", "-p", "limit", "7")
+    assert done.returncode == 1
+    assert "NameError" in done.stderr
+    given, injected, used = without_papermills_own(nbformat.read(tmp_path / "out.ipynb", as_version=4))
+    assert (given.source, injected.source) == ("limit = 3", "# Parameters\nlimit = 7\n")
+    assert "Ended normally" in receipt(injected)
+    [error] = [output for output in used.outputs if output.output_type == "error"]
+    assert error.ename == "NameError"
+
+
+@every_notebook
+def test_jupyter_run(notebook: Path, tmp_path: Path) -> None:
+    """It runs files. A failing one ends it with an error of its own, so each of those is run by itself."""
+    clean: list[str] = []
+    failing: dict[str, str] = {}
+    for number, cell in enumerate(code_cells(nbformat.read(notebook, as_version=4))):
+        name = f"cell-{number}.py"
+        (tmp_path / name).write_text(cell.source, encoding="utf-8")
+        if (error := wanted(cell)) is None:
+            clean.append(name)
+        else:
+            failing[name] = error
+    done = jupyter(tmp_path, "jupyter_client.runapp", "--kernel=pybox-sealed", *clean)
+    assert done.returncode == 0, done.stderr
+    assert sum(done.stdout.count(f"{mark} ") for mark in MARKS) >= len(clean)
+    for name, error in failing.items():
+        ended = jupyter(tmp_path, "jupyter_client.runapp", "--kernel=pybox-sealed", name)
+        assert ended.returncode == 1
+        assert error in ended.stderr
+        assert f"error running '{name}'" in ended.stderr
+
+
+@every_notebook
+def test_jupyter_console(notebook: Path, kernelspec: str) -> None:
+    with console(kernelspec) as terminal:
+        for cell in code_cells(nbformat.read(notebook, as_version=4)):
+            shown = plain(terminal.run(cell.source))
+            assert (wanted(cell) or "") in shown
+            assert any(line[:1] in MARKS for line in shown.splitlines() if line), shown
+
+
+def test_ctrl_c_in_jupyter_console_stops_the_cell_and_the_receipt_says_so(kernelspec: str) -> None:
+    with console(kernelspec) as terminal:
+        terminal.start("print('be' + 'gun', flush=True)\nwhile True: pass")
+        terminal.wait_for("begun")
+        seconds, written = terminal.interrupt()
+        assert seconds < 0.5 + CLIENTS_OWN_SECONDS
+        assert "Stopped by you" in plain(written)
+        assert "alive" in plain(terminal.run("print('al' + 'ive')"))
