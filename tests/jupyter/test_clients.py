@@ -111,7 +111,7 @@ def without_papermills_own(document: nbformat.NotebookNode) -> list[nbformat.Not
 
 
 def test_a_parameter_of_papermills_is_seen_by_the_cell_it_is_put_in_and_by_no_other(tmp_path: Path) -> None:
-    """Papermill puts a cell with the parameters behind the one tagged ``parameters``; each cell has a box of its own."""
+    """Papermill puts a cell with them behind the one tagged ``parameters``; each cell has a box of its own."""
     cells = [
         nbformat.v4.new_code_cell("limit = 3", metadata={"tags": ["parameters"]}),
         nbformat.v4.new_code_cell("print(limit)"),
