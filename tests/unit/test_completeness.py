@@ -18,11 +18,41 @@ from pybox_kernel.completeness import DEEPEST, LONGEST, completeness
         ("f(1,", {"status": "incomplete", "indent": ""}),
         ("'''open", {"status": "incomplete", "indent": ""}),
         ("import = 7q", {"status": "invalid"}),
-        ("%ls", {"status": "invalid"}),
+        ("x = 5?3", {"status": "invalid"}),
     ],
 )
 def test_plain_python_is_judged(code: str, answer: dict[str, object]) -> None:
     assert completeness(code) == answer
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("%time x", "complete"),
+        ("%time f(", "complete"),
+        ("%matplotlib inline\nprint(1)", "complete"),
+        ("!ls", "complete"),
+        ("!echo (", "complete"),
+        ("x = !ls", "complete"),
+        ("print?", "complete"),
+        ("?print", "complete"),
+        ("if a:\n    !ls\n", "complete"),
+        ("!ls \\", "incomplete"),
+        ("!ls\nfor i in x:", "incomplete"),
+        ("f(\n%d", "invalid"),
+        ("'''\n%d", "incomplete"),
+        ("%ls\nimport = 7q", "invalid"),
+    ],
+)
+def test_a_line_of_a_magic_is_whole(code: str, status: str) -> None:
+    assert completeness(code)["status"] == status
+
+
+@pytest.mark.parametrize("magic", ["%%time", "%%capture out", "%%bash", "\n%%time"])
+def test_the_body_of_a_cell_magic_ends_with_an_empty_line(magic: str) -> None:
+    assert completeness(f"{magic}\nx (")["status"] == "incomplete"
+    assert completeness(f"{magic}\nx = 1\n")["status"] == "incomplete"
+    assert completeness(f"{magic}\nx = 1\n\n")["status"] == "complete"
 
 
 def test_a_warning_of_the_compiler_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
