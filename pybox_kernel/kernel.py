@@ -31,6 +31,7 @@ from pybox_kernel.page import Page
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_text
 from pybox_kernel.session import Session
+from pybox_kernel.session_cells import SessionCells
 from pybox_kernel.transcript import Display
 
 __all__ = ["PyBoxKernel"]
@@ -92,6 +93,7 @@ class PyBoxKernel(Kernel):
         self._idle = threading.Event()
         self._idle.set()
         self._closing = False
+        self._cells = SessionCells()
         self._page = Page(self._publish, lambda: self.receipt, self._stop_cell)
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]
@@ -128,6 +130,7 @@ class PyBoxKernel(Kernel):
         clock = asyncio.get_running_loop().time
         soonest = clock() + SOONEST_ERROR_SECONDS
         reply = await self._execute(code)
+        self._cells.add(self.execution_count, code)
         if reply["status"] == "error":
             await asyncio.sleep(soonest - clock())
         return reply
@@ -155,7 +158,9 @@ class PyBoxKernel(Kernel):
         if self._boxes is None:
             self._boxes = Session.open()
         program, options = options_of(code)
-        return self._boxes.run(program, deadline_seconds=options.timeout, watcher=outbox, stop=stop)
+        return self._boxes.run(
+            program, deadline_seconds=options.timeout, watcher=outbox, stop=stop, earlier=self._cells.defined
+        )
 
     def _conclude(self, result: RunResult) -> dict[str, object]:
         told = failure(result)
@@ -244,6 +249,17 @@ class PyBoxKernel(Kernel):
 
     async def do_is_complete(self, code: str) -> dict[str, object]:
         return completeness(code)
+
+    async def do_complete(self, code: str, cursor_pos: int) -> dict[str, object]:
+        return self._cells.complete(code, cursor_pos)
+
+    async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0, *_: object) -> dict[str, object]:
+        return self._cells.inspect(code, cursor_pos, detail_level)
+
+    async def do_history(  # type: ignore[override]
+        self, hist_access_type: str, output: bool, raw: bool, **asked: Any
+    ) -> dict[str, object]:
+        return self._cells.history(output, hist_access_type=hist_access_type, raw=raw, **asked)
 
     def comm_open(self, stream: Any, ident: Any, message: Any) -> None:
         if str(message["content"].get("target_name")).startswith(WIDGETS):
