@@ -5,11 +5,9 @@ from __future__ import annotations
 import struct
 
 HEADER = struct.Struct(">cI")
-LARGEST_EVENT = 1_500_000
-LARGEST_OTHER_EVENT = 60000
-"""Of any but a display."""
-EVENT_BYTES = 6_000_000
-"""Of all displays together; exceptions may be over it, by two of the largest."""
+BOUNDS = {b"d": (1_500_000, 6_000_000), b"x": (60_000, 262_144)}
+"""Of displays and of exceptions, in bytes: the largest, and all together. No flood of one takes the other's room."""
+OTHER_BOUNDS = (0, 262_144)
 MOST_DISPLAYS = 100
 
 
@@ -69,7 +67,7 @@ class Events:
         self.buffer = bytearray()
         self.skip = 0
         self.garbled = False
-        self.total = 0
+        self.totals: dict[bytes, int] = {}
         self.displays = 0
         self.dropped = 0
         self.dropped_bytes = 0
@@ -114,12 +112,12 @@ class Events:
             if kind == b"c":
                 self.completed = True
             else:
-                self.total += size
+                self.totals[kind] = self.totals.get(kind, 0) + size
                 self.displays += kind == b"d"
                 ready.append(kind + payload)
 
     def has_room(self, kind: bytes, length: int, size: int) -> bool:
-        if kind == b"d":
-            return length <= LARGEST_EVENT and self.total + size <= EVENT_BYTES and self.displays < MOST_DISPLAYS
-        most = EVENT_BYTES + 2 * LARGEST_OTHER_EVENT
-        return length <= LARGEST_OTHER_EVENT and (kind != b"x" or self.total + size <= most)
+        if kind == b"d" and self.displays >= MOST_DISPLAYS:
+            return False
+        largest, most = BOUNDS.get(kind, OTHER_BOUNDS)
+        return length <= largest and self.totals.get(kind, 0) + size <= most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 from pybox_kernel.inside.events import as_json
@@ -18,6 +19,7 @@ COLUMNS, COLUMNS_AT_EACH_END = 20, 10
 LEVELS = 8
 LONGEST = 200
 """Characters of a cell."""
+ONE_LINE = {9: "\\t", 10: "\\n", 13: "\\r"}
 LARGEST = 256 * 1024
 """Bytes of JSON of a whole table."""
 
@@ -46,10 +48,10 @@ def positions(length: int, most: int, each: int) -> tuple[list[int], int | None]
 
 def cell(value: object, convert: Callable[[Any], str] = str) -> str:
     try:
-        text = str.__str__(convert(value))
+        text = "NaN" if isinstance(value, float) and math.isnan(value) else str.__str__(convert(value))
     except Exception as error:
         text = "<%s: %s>" % (type(value).__name__, type(error).__name__)
-    text = text.encode("utf-8", "backslashreplace").decode()
+    text = text.encode("utf-8", "backslashreplace").decode().translate(ONE_LINE)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 

@@ -157,7 +157,7 @@ def test_the_deadline_is_the_one_that_was_asked_for(seconds: float, attack: Call
 def test_displays_without_end_are_bounded_and_what_was_dropped_is_said(attack: Callable[..., Ran]) -> None:
     ran = attack("while True: display('x' * 20000)", SHORT)
     ran.assert_deadline()
-    assert 0 < ran.receipt.said.displays < 20
+    assert 0 < ran.receipt.said.displays <= 100
     assert any(held.what == "more than a cell may display" and held.bytes > 0 for held in ran.receipt.said.withheld)
 
 
@@ -165,14 +165,14 @@ def test_a_flood_of_one_kind_hides_no_other(attack: Callable[..., Ran]) -> None:
     source = """
 class Drawn:
     def __init__(self, number): self._repr_svg_ = lambda: "x" * number
-for number in range(300): display(Drawn(1))
+for number in range(90): display(Drawn(1))
 os = __import__("os")
-os.write(3, b"d\\0\\0\\0\\5{{{{{")
+_ = os.write(3, b"d\\0\\0\\0\\5{{{{{")
 """
     ran = attack(source)
     found = [(held.what, held.bytes) for held in ran.receipt.said.withheld]
-    assert found == [("image/svg+xml", 300), ("displays that could not be read", 5)]
-    assert ran.receipt.said.displays == 300
+    assert found == [("image/svg+xml", 90), ("displays that could not be read", 5)]
+    assert ran.receipt.said.displays == 90
 
 
 @pytest.mark.parametrize(
