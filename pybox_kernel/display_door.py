@@ -58,7 +58,7 @@ class DisplayDoor:
             self._withhold(safe_name(mime), offered)
         table = self._table(event.table)
         picture = self._picture(event.data) if table is None else None
-        html = self._html(event.data.html) if table is None and picture is None else None
+        html = self._html(event.data.html, instead="table" if table else "picture" if picture else None)
         self.shown["table" if table else "picture" if picture else "html" if html is not None else "text"] += 1
         return Display(event.result, safe_text(event.data.text), picture, table, html)
 
@@ -88,10 +88,13 @@ class DisplayDoor:
 
         return self._tried(mime, len(encoded.replace("\n", "").rstrip("=")) * 3 // 4, made)
 
-    def _html(self, source: str | None) -> CleanHtml | None:
+    def _html(self, source: str | None, instead: str | None) -> CleanHtml | None:
         if source is None:
             return None
         size = len(source.encode("utf-8", "replace"))
+        if instead is not None:
+            self._withhold(f"text/html: its {instead} is shown", size)
+            return None
         cleaned = self._tried("text/html", size, lambda: self._cleaned(source))
         if cleaned is None:
             return None

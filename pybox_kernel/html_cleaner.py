@@ -127,6 +127,8 @@ class HtmlCleaner:
         text = answer.decode("utf-8", "replace")
         if kind not in (b"C", b"P"):
             raise Refused(safe_name(text))
+        if not re.sub("<[^>]*>", "", text).strip():
+            raise Refused("nothing of it can be shown")
         safe = safe_markup(text)
         if len(safe.encode()) > MOST_BYTES:
             raise Refused(f"larger than {MOST_BYTES >> 10} kB once it is clean")

@@ -71,7 +71,7 @@ def test_of_several_forms_the_best_is_shown_alone() -> None:
     assert second == Display(False, SafeText("T"), picture=checked_jpeg(jpeg()))
     assert html == Display(False, SafeText("T"), html=CleanHtml("<B>"))
     assert door.shown == {"table": 1, "picture": 2, "html": 1}
-    assert door.withheld == []
+    assert door.withheld == [("text/html: its table is shown", 3), *[("text/html: its picture is shown", 3)] * 2]
 
 
 def test_a_form_that_is_refused_gives_way_to_the_next_and_is_said_with_its_size() -> None:

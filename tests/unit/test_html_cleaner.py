@@ -116,7 +116,7 @@ def test_text_lists_and_tables_are_kept(cleaner: HtmlCleaner) -> None:
         ("a<style>*{display:none}</style>b", "ab"),
         ("a<svg onload=alert(1)><script>1</script></svg>b", "ab"),
         ("a<math><mtext></math>b", "ab"),
-        ("<img src=x onerror=document.title=1>", ""),
+        ("<img src=x onerror=document.title=1>x", "x"),
         ("<a href='javascript:alert(1)'>click</a>", "click"),
         ("<a href='https://example.org'>click</a>", "click"),
         ("<iframe srcdoc='<script>1</script>'></iframe>x", "x"),
@@ -197,6 +197,22 @@ def test_whatever_comes_is_inert_balanced_text_or_refused(cleaner: HtmlCleaner, 
     assert page.deepest <= DEEPEST_CLEAN
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        " ",
+        "<img src=x onerror=document.title=1>",
+        "<script>alert(1)</script>",
+        "<svg><text>x</svg>",
+        "<hr>",
+        "<ul><li>",
+    ],
+)
+def test_html_of_which_nothing_is_left_is_refused(cleaner: HtmlCleaner, source: str) -> None:
+    assert refused(cleaner, source) == "nothing of it can be shown"
+
+
 # Bounds
 
 
@@ -234,6 +250,8 @@ def test_size_is_bounded_before_and_after(cleaner: HtmlCleaner) -> None:
         "<b " + "\ton" * 20000,
         "<b>" * 60 + "<p>x</b>" * 8000,
         "".join(f"<p><b a={n}>x</p>" for n in range(3500)),
+        "".join(f"<p><b a={n} x='</b>'>x</p>" for n in range(2500)),
+        "".join(f"<b a={n} x='</b>'>" for n in range(1500)) + "<p>x</p>" * 4000,
         '<ul x="</ul>"><li>' * 3500,
         "<table><tr>" + "<td>x" * 13000,
         "&#x202e;" * 8000,
