@@ -21,7 +21,7 @@ __all__ = ["LABEL", "bundle"]
 
 LABEL: Final = "Shown by the program"
 FRAME: Final = "margin:0;border:1px dashed #8b949e;padding:2px 8px 8px"
-CAPTION: Final = "font-size:11px;opacity:0.75;margin:0 0 4px;text-align:left"
+SMALL: Final = "font-size:11px;opacity:0.75"
 KINDS: Final = {"image/png": "PNG", "image/jpeg": "JPEG"}
 
 
@@ -41,7 +41,7 @@ def bundle(display: Display) -> dict[str, str]:
 def framed(content: str) -> str:
     return (
         f"<figure class='pybox-shown mathjax_ignore tex2jax_ignore' role='group' aria-label='{LABEL}' style='{FRAME}'>"
-        f"<figcaption style='{CAPTION}'>{LABEL}</figcaption><div style='overflow:auto'>{content}</div></figure>"
+        f"<figcaption style='{SMALL};margin:0 0 4px;text-align:left'>{LABEL}</figcaption><div style='overflow:auto'>{content}</div></figure>"
     )
 
 
@@ -76,8 +76,8 @@ def drawn_table(table: Table) -> str:
     if columns_left_out:
         size += f", {counted(columns_left_out, 'column')} left out"
     return (
-        f"<table><caption style='caption-side:bottom;text-align:left'>{size}</caption>"
-        f"<thead>{''.join(header(table, column_gap))}</thead><tbody>{''.join(body)}</tbody></table>"
+        f"<table><thead>{''.join(header(table, column_gap))}</thead><tbody>{''.join(body)}</tbody></table>"
+        f"<div style='{SMALL}'>{size}</div>"
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
+import subprocess
 import zlib
 from typing import Any
 
@@ -13,6 +15,8 @@ from PIL import Image
 
 from pybox_kernel.display_door import MOST_DISPLAYS
 from pybox_kernel.displays import Display
+from pybox_kernel.html_cleaner import WORKER
+from pybox_kernel.image_store import RecordedImage
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
 from pybox_kernel.safe_display import SafeText
@@ -123,6 +127,23 @@ def test_html_that_is_too_large_or_too_deep_is_withheld_and_its_text_is_shown(se
         ("text/html", 70000),
         ("text/html: more than 64 elements in one another", 75000),
     ]
+
+
+def test_the_cleaner_of_html_is_one_process_of_the_session_and_ends_with_it(box_image: RecordedImage) -> None:
+    def workers() -> list[str]:
+        found = subprocess.run(
+            ["pgrep", "-f", "-P", str(os.getpid()), str(WORKER)], capture_output=True, text=True, check=False
+        )
+        return found.stdout.split()
+
+    before = workers()
+    with Session.open() as own:
+        own.run("print(1)")
+        assert workers() == before
+        for _ in range(2):
+            shown(own, f"{OBJECT}\ndisplay(Shown(html='<b>x</b>'))")
+            assert len(workers()) == len(before) + 1
+    assert workers() == before
 
 
 # Other forms

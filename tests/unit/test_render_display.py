@@ -20,7 +20,6 @@ from tests.unit.test_render_html import STYLES as RECEIPT_STYLES
 STYLES = {
     **RECEIPT_STYLES,
     "border": rf"{LENGTH} dashed {COLOUR}",
-    "caption-side": "bottom",
     "max-width": r"\d+%",
     "text-align": "left|right|center",
 }
