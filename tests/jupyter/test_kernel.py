@@ -12,14 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jupyter_kernel_test
 import nbformat
 import pytest
 from jupyter_client.jsonutil import json_default
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from pybox_kernel.install import KERNEL_NAME
 from pybox_kernel.outbox import MESSAGE_SECONDS
 from pybox_kernel.policy import KIB, MIB, STDLIB
 from tests.cases import case, snippet
@@ -51,6 +49,38 @@ def test_display_is_plain_text_and_the_receipt_comes_last(kernel: Any) -> None:
     assert shown["data"] == {"text/plain": "{'a': 1}"}
     assert set(receipt["data"]) == {"text/plain", "text/html"}
     assert "Ended normally" in receipt["data"]["text/plain"]
+
+
+def test_the_last_value_is_the_cells_result_and_displays_stand_between_the_lines(kernel: Any) -> None:
+    cell = kernel.run("print('a'); display(1); print('b'); display(2); print('c')\n6*7")
+    assert cell.kinds == [
+        "stream",
+        "display_data",
+        "stream",
+        "display_data",
+        "stream",
+        "execute_result",
+        "display_data",
+    ]
+    [result] = cell.of("execute_result")
+    assert result["data"] == {"text/plain": "42"}
+    assert result["execution_count"] == cell.reply["content"]["execution_count"]
+    assert kernel.run("6*7;").of("execute_result") == []
+
+
+def test_a_picture_and_a_table_come_in_the_hosts_frame_and_nothing_else_does(kernel: Any) -> None:
+    cell = kernel.run(
+        "class Table:\n"
+        "    def _repr_html_(self): return '<table><tr><td>1</td></tr></table><script>alert(1)</script>'\n"
+        "    def _repr_svg_(self): return '<svg onload=alert(1)>'\n"
+        "Table()"
+    )
+    [result] = cell.of("execute_result")
+    assert set(result["data"]) == {"text/plain", "text/html"}
+    assert result["data"]["text/html"].startswith("<figure ")
+    assert "<td>1</td>" in result["data"]["text/html"]
+    assert "script" not in result["data"]["text/html"]
+    assert "withheld" in cell.receipt_text
 
 
 def test_output_error_and_receipt_come_in_this_order(kernel: Any) -> None:
@@ -339,6 +369,33 @@ def test_the_control_channel_takes_no_code(kernel: Any, kind: str) -> None:
     assert kernel.ask("interrupt_request", {}, "control") == {"status": "ok"}  # in its order, and nothing before it
 
 
+def test_names_of_earlier_cells_are_completed_and_told_of(kernel: Any, boxes: Any) -> None:
+    kernel.run("def shelve_books(count):\n    'Puts books on a shelf.'\n    1/0\nshelve_books(1)")
+    start = time.time()
+    asked = {"code": "shelve_b", "cursor_pos": 8}
+    assert kernel.ask("complete_request", asked)["matches"] == ["shelve_books"]
+    told = kernel.ask("inspect_request", {"code": "shelve_books", "cursor_pos": 3, "detail_level": 0})
+    assert "Puts books on a shelf." in told["data"]["text/plain"]
+    asked = {"hist_access_type": "tail", "n": 1, "output": False, "raw": True}
+    assert "shelve_books" in kernel.ask("history_request", asked)["history"][0][2]
+    assert boxes.made_since(start) == 0
+
+
+def test_a_name_that_an_earlier_cell_defined_is_told_with_its_cell(kernel: Any) -> None:
+    number = kernel.run("harvest = 3").reply["content"]["execution_count"]
+    error = kernel.run("print(harvest)").error
+    assert error["ename"] == "NameError"
+    assert error["traceback"][-1].startswith(f"\nCell [{number}] defined harvest, but each cell runs in a fresh box")
+    assert "Cell [" not in str(kernel.run("print(never_defined)").error["traceback"])
+
+
+def test_a_cells_first_line_may_ask_for_another_limit(kernel: Any) -> None:
+    cell = kernel.run("%%pybox --timeout 0.5\nwhile True: pass")
+    assert cell.error["evalue"] == "Stopped at its 0.5 s limit"
+    assert "must be" in kernel.run("%%pybox --timeout 31\n1").error["evalue"]
+    assert "no option" in kernel.run("%%pybox --memory 1\n1").error["evalue"]
+
+
 def test_code_is_checked_for_completeness_without_running_it(kernel: Any) -> None:
     def status(code: str) -> str:
         return str(kernel.ask("is_complete_request", {"code": code})["status"])
@@ -359,27 +416,3 @@ def test_a_notebook_run_by_nbclient_stops_at_the_cell_that_left_early(kernelspec
     kinds = [[output["output_type"] for output in cell["outputs"]] for cell in notebook.cells]
     assert kinds == [["stream", "display_data"], ["error", "display_data"], []]
     nbformat.validate(notebook)
-
-
-# The common tests of Jupyter kernels. Those of what a sealed cell has not (a pager, results, history) are left out.
-
-
-class TestAsAnyKernel(jupyter_kernel_test.KernelTests):  # type: ignore[misc]
-    kernel_name = KERNEL_NAME
-    language_name = "python"
-    file_extension = ".py"
-    code_hello_world = "print('hello, world')"
-    code_stderr = "import sys; print('test', file=sys.stderr)"
-    code_generate_error = "raise ValueError"
-    code_display_data = [{"code": "display('x')", "mime": "text/plain"}]  # noqa: RUF012
-    completion_samples = [{"text": "impor", "matches": set()}]  # noqa: RUF012
-    complete_code_samples = ["1", "def f():\n  pass\n\n"]  # noqa: RUF012
-    incomplete_code_samples = ["def f(x):", "'''"]  # noqa: RUF012
-    invalid_code_samples = ["import = 7q"]  # noqa: RUF012
-    test_pager = test_execute_result = test_history = test_inspect = test_clear_output = None
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYBOX_RECEIPT", "none")
-            super().setUpClass()

@@ -21,8 +21,8 @@ class TestAsAnyKernel(jupyter_kernel_test.KernelTests):  # type: ignore[misc]
     code_hello_world = "print('hello, world')"
     code_stderr = "import sys; print('test', file=sys.stderr)"
     completion_samples: ClassVar = [
-        {"text": "impor", "matches": {"import"}},
-        {"text": "import o", "matches": {"os"}},
+        {"text": "impor", "matches": {"import", "ImportError", "ImportWarning"}},
+        {"text": "import filei", "matches": {"fileinput"}},
         {"text": "print('x'); zi", "matches": {"zip"}},
     ]
     complete_code_samples: ClassVar = ["1", "print('hello, world')", "def f():\n  pass\n\n", "x = '''\n'''"]
@@ -36,7 +36,7 @@ class TestAsAnyKernel(jupyter_kernel_test.KernelTests):  # type: ignore[misc]
     ]
     code_display_data: ClassVar = [{"code": "display('x')", "mime": "text/plain"}]
     code_history_pattern = "6?7"
-    supported_history_operations = ("tail", "search")
+    supported_history_operations = ("tail", "range", "search")
     code_inspect_sample = "print"
 
     @classmethod
