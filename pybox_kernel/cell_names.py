@@ -140,7 +140,7 @@ def parsed_python(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source)
+            return ast.parse(source, filename="")  # where there is an error, Python looks for a file of that name
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

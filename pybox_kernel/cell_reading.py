@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.cell_names import MOST_NODES, targets
+from pybox_kernel.cell_text import covered
 from pybox_kernel.meanings import Meanings, Thing
 from pybox_kernel.stdlib_index import StdlibIndex
 
@@ -190,13 +191,13 @@ class Reader:
         return Definition("class", header, docstring(node), tuple(kept[:MOST_MEMBERS]), tuple(bases))
 
     def _header(self, node: Function | ast.ClassDef) -> str:
-        """The lines from ``def`` to the colon."""
+        """The lines from ``def`` to the colon, without comments; the whole line where the body stands in it too."""
+        last = min(max(node.lineno, node.body[0].lineno - 1), node.lineno - 1 + MOST_HEADER_LINES)
         taken: list[str] = []
-        for line in self._lines[node.lineno - 1 : node.lineno - 1 + MOST_HEADER_LINES]:
-            taken.append(line[:LONGEST_HEADER].strip())
-            if line.rstrip().endswith(":") or sum(map(len, taken)) > LONGEST_HEADER:
-                break
-            if node.body[0].lineno <= node.lineno + len(taken) - 1:
+        for line in self._lines[node.lineno - 1 : last]:
+            beginning = line[:LONGEST_HEADER]
+            taken.append(beginning[: len(covered(beginning).rstrip())].strip())
+            if taken[-1].endswith(":"):
                 break
         return shortened(" ".join(taken).removesuffix(":"), LONGEST_HEADER)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from IPython.core.inputtransformer2 import TransformerManager
@@ -12,6 +13,10 @@ __all__ = ["completeness"]
 
 MAGIC_MARKS: Final = "%!?"
 
+LOOKED_FOR: Final = "<input>"
+"""Where there is an error, Python opens a file of this name in the current folder to show the line. That folder is the
+notebook's, and a pipe of that name would hold up the kernel for good."""
+
 
 def completeness(code: str) -> dict[str, object]:
     """Whether ``code`` can be run, needs more lines, or cannot become a program; "unknown" where to look would cost.
@@ -19,7 +24,7 @@ def completeness(code: str) -> dict[str, object]:
     The code is parsed, and never run. A line that is a magic's, the shell's or for help is whole as it stands, whatever
     it says; a cell magic's body ends with an empty line, as in IPython.
     """
-    if len(code) > LONGEST or deepest(code) > DEEPEST:
+    if len(code) > LONGEST or deepest(code) > DEEPEST or os.path.lexists(LOOKED_FOR):
         return {"status": "unknown"}
     try:
         cell_magic = CELL_MAGIC.match(code) is not None

@@ -97,6 +97,8 @@ class Completer:
 
     def _offered(self, code: str, place: Before) -> Offered:
         statement = import_at(place.covered)
+        if statement is not None and statement.module.startswith("."):
+            return {}  # a cell is in no package
         if statement is not None and statement.name is not None:
             return self._importable(statement.module)
         if statement is not None:
@@ -227,16 +229,17 @@ def read_unfinished(code: str, place: Before, index: StdlibIndex, known: KnownNa
 def read_lines(code: str, text: str, index: StdlibIndex, known: KnownNames) -> CellReading:
     """What can be found in code that is no Python: statements that are such by themselves, and names before "="."""
     body: list[ast.stmt] = []
+    lines: list[str] = []
     at = 0
-    tried = 0
     for line in text.split("\n"):
         whole = code[at : at + len(line)].strip()
         at += len(line) + 1
-        if tried < MOST_LINES and len(whole) <= LONGEST_LINE and STATEMENT.match(line):
-            tried += 1
+        if len(lines) < MOST_LINES and len(whole) <= LONGEST_LINE and STATEMENT.match(line):
             tree = parsed(f"{whole} pass" if whole.endswith(":") else whole)
-            if tree is not None:
-                body.extend(tree.body)
-    reading = read_cell(ast.Module(body, []), [], index, known.thing)
+            for statement in () if tree is None else tree.body:
+                ast.increment_lineno(statement, len(lines))
+                body.append(statement)
+            lines.append(whole.replace("\n", " "))
+    reading = read_cell(ast.Module(body, []), lines, index, known.thing)
     bound = dict.fromkeys((found[1] or found[2] for found in BINDING.finditer(text)), None)
     return reading._replace(things={**bound, **reading.things})

@@ -15,7 +15,7 @@ from __future__ import annotations
 import gzip
 import json
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 __all__ = ["EMPTY", "IndexedClass", "Kind", "Member", "StdlibIndex", "read_index", "stdlib_index"]
@@ -105,7 +105,7 @@ def stdlib_index() -> StdlibIndex:
     """The index that comes with PyBox, read when it is first asked for. Where the file is missing or damaged, it is
     empty: fewer names are offered then, and nothing else depends on it."""
     try:
-        return read_index(resources.files(__package__).joinpath(FILE).read_bytes())
+        return read_index(Path(__file__).with_name(FILE).read_bytes())
     except (OSError, ValueError):
         return EMPTY
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
+from pybox_kernel.cell_names import defined_names
 from pybox_kernel.completeness import DEEPEST, LONGEST, completeness
 
 
@@ -39,7 +42,7 @@ def test_plain_python_is_judged(code: str, answer: dict[str, object]) -> None:
         ("if a:\n    !ls\n", "complete"),
         ("!ls \\", "incomplete"),
         ("!ls\nfor i in x:", "incomplete"),
-        ("f(\n%d", "invalid"),
+        ("f(\n%d", "incomplete"),
         ("'''\n%d", "incomplete"),
         ("%ls\nimport = 7q", "invalid"),
     ],
@@ -78,6 +81,14 @@ def test_many_brackets_side_by_side_are_not_deep() -> None:
 )
 def test_what_is_costly_to_judge_is_not_judged(code: str) -> None:
     assert completeness(code) == {"status": "unknown"}
+
+
+def test_a_pipe_in_the_folder_does_not_hold_up_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("<input>", "<unknown>", "<string>"):
+        os.mkfifo(name)
+    assert completeness("a b") == {"status": "unknown"}
+    assert defined_names("a b") == frozenset()
 
 
 @pytest.mark.parametrize(
