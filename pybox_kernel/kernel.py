@@ -127,12 +127,12 @@ class PyBoxKernel(Kernel):
             return self._done()
         if command := command_of(code):
             return self._obey(command)
-        clock = asyncio.get_running_loop().time
-        soonest = clock() + SOONEST_ERROR_SECONDS
+        loop = asyncio.get_running_loop()
+        soonest = loop.time() + SOONEST_ERROR_SECONDS
         reply = await self._execute(code)
-        self._cells.add(self.execution_count, code)
         if reply["status"] == "error":
-            await asyncio.sleep(soonest - clock())
+            await asyncio.sleep(soonest - loop.time())
+        loop.call_soon(self._cells.add, self.execution_count, code)  # once the reply is on its way
         return reply
 
     async def _execute(self, code: str) -> dict[str, object]:
