@@ -191,7 +191,7 @@ def report(error: BaseException) -> None:
     told = tracebacks.traceback_of(error)  # first: what the exception's own methods do may lengthen it
     account = {
         "name": begin(type(error).__name__, NAME),
-        "value": text_of(error, of_syntax if isinstance(error, SyntaxError) else str),
+        "value": text_of(error, of_syntax if issubclass(type(error), SyntaxError) else str),
         "traceback": told,
         "about": walls.about(error),
     }

@@ -32,8 +32,9 @@ GREEN, RED, BOLD_RED, BOLD, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[1;31m", "\x1b[
 def traceback_of(error: BaseException) -> str:
     """The whole traceback, in colour, bounded; a line that says so where it cannot be made."""
     try:
-        # The lines as they were written, whatever became of the file.
-        linecache.cache[CELL] = (sum(map(len, source_lines)), None, source_lines, CELL)
+        # The lines as they were written, whatever became of the file; each ends, as Python's own marks expect.
+        lines = [line.rstrip("\n") + "\n" for line in source_lines]
+        linecache.cache[CELL] = (sum(map(len, lines)), None, lines, CELL)
         told = traceback.TracebackException.from_exception(error)
         for one in chain(told):
             one.__class__ = Told
