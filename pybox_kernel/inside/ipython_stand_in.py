@@ -32,6 +32,7 @@ class DisplayObject:
 
     mime = "text/plain"
     binary = False
+    fetches = False
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class DisplayObject:
     ) -> None:
         if isinstance(data, str) and data.startswith(("http://", "https://")) and self.fetches:
             data, url = None, data
-        elif self.binary and isinstance(data, (str, os.PathLike)) and os.path.exists(data):
+        elif self.is_path(data):
             data, filename = None, os.fspath(data)
         self.url = url
         self.filename = filename
@@ -53,7 +54,8 @@ class DisplayObject:
         if filename is not None:
             self.reload()
 
-    fetches = False
+    def is_path(self, data: Any) -> bool:
+        return self.binary and isinstance(data, (str, os.PathLike)) and os.path.exists(data)
 
     def reload(self) -> None:
         if self.filename is not None:
@@ -67,7 +69,7 @@ class DisplayObject:
     def __repr__(self) -> str:
         if self.data is None and self.url is not None:
             return "<%s of %s: not fetched, as a box has no network>" % (type(self).__name__, self.url)
-        return "<IPython.display.%s object>" % type(self).__name__
+        return "<IPython.core.display.%s object>" % type(self).__name__
 
 
 class TextDisplayObject(DisplayObject):
@@ -140,6 +142,9 @@ class Image(DisplayObject):
 
     binary = True
     fetches = True
+
+    def is_path(self, data: Any) -> bool:
+        return isinstance(data, (str, os.PathLike))
 
     def _repr_mimebundle_(self, **_options: object) -> dict[str, Any]:
         data = self.data

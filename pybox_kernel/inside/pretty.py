@@ -29,6 +29,8 @@ class Enough(Exception):
 
 def pretty(value: object) -> str:
     """Raises what the value's own methods raise."""
+    if isinstance(value, (str, bytes)) and type(value) in SIMPLE and len(value) > LARGEST:
+        return repr(value[:LARGEST]) + "…"
     if type(value) in SIMPLE:
         return repr(value)
     printer = PrettyPrinter()

@@ -28,13 +28,14 @@ UNREACHABLE = (
 
 
 def about(error: BaseException) -> dict[str, str] | None:
-    for one in chain(error):
-        try:
+    """None where it met none, or does not let itself be looked at."""
+    try:
+        for one in chain(error):
             found = wall(one)
-        except Exception:
-            continue
-        if found is not None:
-            return {"kind": found[0], "what": begin(found[1], LONGEST)}
+            if found is not None:
+                return {"kind": found[0], "what": begin(found[1], LONGEST)}
+    except Exception:
+        pass
     return None
 
 

@@ -72,6 +72,7 @@ def test_a_giant_value_is_bounded_and_quick(run: Run) -> None:
     assert len(ran.value) < 15000
     assert (ran.result.receipt.observed.meters.ran_seconds or 9) < 1.0
     assert run(snippet("src-huge-repr")).ok
+    assert run("'x' * (60 << 20)").ok
 
 
 @case("src-bad-repr")
@@ -253,7 +254,13 @@ def test_a_syntax_error_shows_its_line(source: str, line: int, marked: str, run:
     assert "Traceback" not in ran.traceback
 
 
-@pytest.mark.parametrize("hostile", ["__class__", "__traceback__", "__notes__", "exceptions", "__dict__", "reason"])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "__class__", "__traceback__", "__notes__", "exceptions", "__dict__", "reason", "__cause__", "__context__",
+        "__suppress_context__", "args", "with_traceback",
+    ],
+)  # fmt: skip
 def test_an_exception_that_lies_about_itself_is_told_all_the_same(hostile: str, run: Run) -> None:
     source = f"class E(Exception):\n    @property\n    def {hostile}(self): raise SystemError('no')\nraise E('here')"
     ran = run(source)
@@ -554,7 +561,13 @@ Image(url="http://example.org/a.png")
     ran = run(source)
     assert ran.ok, ran.traceback
     texts = [one.text for one in ran.displays]
-    assert texts[:5] == ["<IPython.display.HTML object>", "*text*", "x^2", "<IPython.display.SVG object>", "{'a': [1]}"]
+    assert texts[:5] == [
+        "<IPython.core.display.HTML object>",
+        "*text*",
+        "x^2",
+        "<IPython.core.display.SVG object>",
+        "{'a': [1]}",
+    ]
     assert texts[7] == "pretty"
     assert texts[10] == "a.txt"
     assert ran.value is not None
@@ -573,6 +586,7 @@ def test_an_image_reads_the_boxs_own_file(run: Run) -> None:
     (shown,) = run(source).displays
     assert shown.picture is not None
     assert (shown.picture.width, shown.picture.height) == (3, 2)
+    assert run("from IPython.display import Image\nImage('not there.png')").about == ("file", "not there.png")
 
 
 def test_the_shell_object_does_what_works_and_says_what_does_not(run: Run) -> None:
