@@ -41,7 +41,8 @@ def bundle(display: Display) -> dict[str, str]:
 def framed(content: str) -> str:
     return (
         f"<figure class='pybox-shown mathjax_ignore tex2jax_ignore' role='group' aria-label='{LABEL}' style='{FRAME}'>"
-        f"<figcaption style='{SMALL};margin:0 0 4px;text-align:left'>{LABEL}</figcaption><div style='overflow:auto'>{content}</div></figure>"
+        f"<figcaption style='{SMALL};margin:0 0 4px;text-align:left'>{LABEL}</figcaption>"
+        f"<div style='overflow:auto'>{content}</div></figure>"
     )
 
 
