@@ -115,11 +115,10 @@ class Notebook:
         path = self.page.evaluate("jupyterapp.shell.currentWidget.context.path")
         return json.loads((self.server.notebooks / path).read_text(encoding="utf-8"))
 
-    def show_all(self) -> None:
-        """Draws every cell, those out of sight too."""
-        self.page.evaluate(
-            "() => { const notebook = jupyterapp.shell.currentWidget.content;"
-            " notebook.notebookConfig = {...notebook.notebookConfig, windowingMode: 'none'}; }"
+    def wait_until_all_are_drawn(self) -> None:
+        """Those out of sight too, which JupyterLab draws when it has nothing else to do."""
+        self.page.wait_for_function(
+            "jupyterapp.shell.currentWidget.content.widgets.every(cell => !cell.isPlaceholder())", timeout=PAGE_MS
         )
 
     # What stands under a cell
