@@ -18,8 +18,9 @@ from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
 from pybox_kernel.install import KERNEL_NAME, install
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
-from pybox_kernel.safe_display import SafeText, safe_text
+from pybox_kernel.safe_display import SafeText, safe_text, without_colour
 from pybox_kernel.transcript import Display
 
 __all__ = ["main"]
@@ -118,7 +119,8 @@ class Terminal:
         target.flush()
 
     def display(self, display: Display) -> None:
-        print(display.text, flush=True)
+        if not display.result:  # a program's last value shows in a notebook, and not at a shell
+            print(bundle(display)["text/plain"], flush=True)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -137,12 +139,11 @@ def run(options: argparse.Namespace) -> int:
         print(session.with_output(result).to_json(indent=2))
     else:
         if result.error is not None:
-            sys.stderr.write(result.error.traceback)
+            sys.stderr.write(result.error.traceback if in_colour() else without_colour(result.error.traceback))
         sys.stdout.flush()
         for notice in result.notices:
             print(notice, file=sys.stderr)
-        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        print(render_short(receipt, colour=colour), file=sys.stderr)
+        print(render_short(receipt, colour=in_colour()), file=sys.stderr)
     return exit_status(receipt)
 
 
@@ -151,6 +152,11 @@ def stopper(stop: session.Stop) -> Any:
         stop.set()
 
     return handle
+
+
+def in_colour() -> bool:
+    """By a terminal, unless its user wants none (https://no-color.org)."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def read_program(name: str) -> bytes:

@@ -31,7 +31,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final, Literal, NewType
 
-__all__ = ["LONGEST_LINE", "LONGEST_SEQUENCE", "STACK", "SafeText", "StreamCleaner", "safe_name", "safe_text"]
+__all__ = [
+    "LONGEST_LINE",
+    "LONGEST_SEQUENCE",
+    "STACK",
+    "SafeText",
+    "StreamCleaner",
+    "safe_name",
+    "safe_text",
+    "without_colour",
+]
 
 SafeText = NewType("SafeText", str)
 """Text that passed this door. Made here only."""
@@ -132,6 +141,7 @@ TEXT: Final = re.compile("[^\r\b\x1b\x90\x98\x9b\x9d\x9e\x9f]+")
 COLOUR: Final = re.compile(f"\x1b\\[([0-9;]{{0,{LONGEST_COLOUR}}})m")
 COLOUR_LIST: Final = re.compile(f"[0-9;]{{0,{LONGEST_COLOUR}}}\\Z")
 CONTROL_MIDDLE: Final = re.compile("[ -?]*")
+ANY_COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 PARTIAL_COLOUR: Final = re.compile("\x1b[^m]*\\Z")
 BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 STRING_END: Final = re.compile("[\x07\x18\x1a\x1b\x9c\n]")
@@ -377,6 +387,10 @@ def safe_text(text: str | bytes, most: int = 256 * 1024) -> SafeText:
         last = kept.rfind("\x1b")
         shown = kept + (RESET if last >= 0 and not kept.startswith(RESET, last) else "") + LEFT_OUT
     return SafeText(shown)
+
+
+def without_colour(text: SafeText) -> SafeText:
+    return SafeText(ANY_COLOUR.sub("", text))
 
 
 def safe_name(text: str, most: int = 200) -> SafeText:

@@ -23,6 +23,7 @@ from pybox_kernel.leftovers import Sweep
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.runner import Program, RunResult, Stop, Watcher, not_run, run_program
+from pybox_kernel.safe_display import without_colour
 from pybox_kernel.seal import LABEL
 from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness, witness_config
 
@@ -260,7 +261,7 @@ def with_output(result: RunResult) -> Receipt:
     texts = {
         "stdout": said.stdout.model_copy(update={"text": result.stdout}),
         "stderr": said.stderr.model_copy(update={"text": result.stderr}),
-        "traceback": result.error.traceback if result.error is not None else None,
+        "traceback": without_colour(result.error.traceback) if result.error is not None else None,
     }
     return result.receipt.model_copy(update={"said": said.model_copy(update=texts)})
 

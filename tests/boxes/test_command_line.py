@@ -449,3 +449,8 @@ def test_no_image_set_up_is_told_with_the_next_step(place: Place) -> None:
     assert "has not been made yet" in done.stderr
     assert "pybox-kernel setup --yes" in done.stderr
     place.nothing_left()
+
+
+def test_displays_come_as_text_and_the_last_value_does_not(place: Place) -> None:
+    done = place.run("run", "-", source="print('a')\ndisplay({'b': 1})\n6 * 7")
+    assert done.stdout == "a\n{'b': 1}\n"

@@ -18,6 +18,7 @@ from pybox_kernel.safe_display import (
     StreamCleaner,
     safe_name,
     safe_text,
+    without_colour,
 )
 
 FRAGMENTS = (
@@ -283,3 +284,9 @@ def test_hostile_text_takes_no_longer_than_other_text(unit: bytes) -> None:
     started = time.process_time()
     cleaned(data)
     assert time.process_time() - started < 1.5
+
+
+def test_colour_can_be_taken_out_of_what_is_safe() -> None:
+    text = safe_text("\x1b[1;31mred\x1b[0m and \x1b[38;5;200mpink\x1b[0m")
+    assert "\x1b" in text
+    assert without_colour(text) == "red and pink"
