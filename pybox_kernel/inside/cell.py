@@ -116,7 +116,7 @@ def write(text: str) -> None:
 
 
 def execute(cell: Cell, namespace: Namespace) -> None:
-    """Everything but a last expression, then that one's value. Only code that awaits runs in an event loop."""
+    """Everything but a last expression, then that one's value; in an event loop where any of it awaits."""
     body = cell.tree.body
     last = body[-1].value if body and isinstance(body[-1], _ast.Expr) and not is_hidden(body[-1], cell.text) else None
     before = _ast.Module(body=body[:-1] if last is not None else body, type_ignores=[])
@@ -125,20 +125,19 @@ def execute(cell: Cell, namespace: Namespace) -> None:
         final = None
     else:
         final = compile(_ast.Expression(body=last), CELL, "eval", AWAIT | code.co_flags & FUTURES, True)
-    if code.co_flags & COROUTINE:
-        value = awaited(namespace, code, *([] if final is None else [final]))
+    codes = [code] if final is None else [code, final]
+    if any(one.co_flags & COROUTINE for one in codes):
+        value = awaited(namespace, codes)
     else:
         exec(code, namespace)
-        if final is None:
-            return
-        value = awaited(namespace, final) if final.co_flags & COROUTINE else eval(final, namespace)  # noqa: S307
+        value = None if final is None else eval(final, namespace)  # noqa: S307
     if value is not None:
         error = show(value, result=True)
         if error is not None:
             raise error
 
 
-def awaited(namespace: Namespace, *codes: CodeType) -> Any:
+def awaited(namespace: Namespace, codes: list[CodeType]) -> Any:
     """The value of the last of these, run in one event loop."""
     import asyncio
 

@@ -4,8 +4,7 @@ It speaks frames with the supervisor over its own stdin and stdout: one type byt
 payload. The program never holds either end: its streams are pipes to the warden.
 
     to the supervisor    R ready: what the box looks like from inside (JSON)     O E  first part of stdout, stderr
-                         v V  one event of the program (type byte, payload):     o e  last part of stdout, stderr
-                              a part, the last part
+                         v V  an event of the program: a part, the last part     o e  last part of stdout, stderr
                          X ended (JSON)                                          F    the warden failed (text)
     from the supervisor  G go: the deadline in seconds, as ASCII digits          C    the source; the clock starts
                          S stop                 A bytes taken so far             L    release: exit now
@@ -43,12 +42,10 @@ PART = 32768
 RUNNER_READY_SECONDS = 60.0
 REAP_SECONDS = 2.0
 
-PR_GET_DUMPABLE = 3
-PR_SET_DUMPABLE = 4
+PR_GET_DUMPABLE, PR_SET_DUMPABLE = 3, 4
 SFD_NONBLOCK_CLOEXEC = os.O_NONBLOCK | os.O_CLOEXEC
 
-LOST_SUPERVISOR = 70
-FAILED = 71
+LOST_SUPERVISOR, FAILED = 70, 71
 KILLED = 128 + 9
 
 

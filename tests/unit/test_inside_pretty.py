@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.lib.pretty import pretty as ipythons
 
-from pybox_kernel.inside.pretty import ITEMS, LARGEST, pretty
+from pybox_kernel.inside.layout import ITEMS, LARGEST
+from pybox_kernel.inside.pretty import pretty
 
 
 @dataclasses.dataclass
