@@ -16,27 +16,29 @@ class Kept:
 
     def __init__(self, descriptor: int, kept: int) -> None:
         self.descriptor = descriptor
+        self.kept = kept
         self.head_room = kept // 2
-        self.tail_room = kept - self.head_room
         self.tail = bytearray()
         self.total = 0
         self.sent = 0
         self.head_full = False
 
     def take(self, data: bytes) -> bytes:
-        """The part of ``data`` that belongs to the head and can be sent on now."""
+        """The part that belongs to the head and can be sent on now: whole characters. The beginning of one waits in
+        the tail for its end, since the head may be full before that comes."""
         self.total += len(data)
         head = b""
         if not self.head_full:
-            head = data[: self.head_room - self.sent]
-            if len(head) < len(data):
-                self.head_full = True
-                head = head[: len(head) - partial_character(head)]
+            data = bytes(self.tail) + data
+            self.tail.clear()
+            room = self.head_room - self.sent
+            head = data[:room]
+            head = head[: len(head) - partial_character(head)]
+            self.head_full = len(data) >= room
             self.sent += len(head)
             data = data[len(head) :]
         self.tail += data
-        if len(self.tail) > self.tail_room:
-            del self.tail[: len(self.tail) - self.tail_room]
+        del self.tail[: max(0, len(self.tail) - (self.kept - self.sent))]
         return head
 
     def rest(self) -> bytes:

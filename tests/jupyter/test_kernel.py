@@ -152,6 +152,7 @@ def test_an_exit_at_the_end_is_no_error(kernel: Any) -> None:
     assert kernel.run("print('all')\nraise SystemExit").reply["content"]["status"] == "ok"
 
 
+@case("src-nul", "src-too-big")
 @pytest.mark.parametrize(
     ("code", "word"),
     [("#" * (STDLIB.source_bytes + 1), "65,536"), ("print('a\0b')", "NUL"), ("print('\ud800')", "half of a character")],

@@ -7,11 +7,11 @@ import sys
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pybox_kernel.frames import EventParts, FrameReader
-from pybox_kernel.inside.streams import BOUNDS, HEADER, MOST_DISPLAYS, Events
+from pybox_kernel.inside.streams import BOUNDS, HEADER, MOST_DISPLAYS, Events, Kept
 
 CHUNK = 16384
 """What the warden reads at once."""
@@ -99,3 +99,39 @@ def test_any_bytes_are_taken_without_an_error(data: bytes) -> None:
     events = Events(-1)
     for one in events.take(data):
         assert one[:1] in (b"d", b"x", b"r")
+
+
+PIECES = st.lists(st.integers(1, 40), min_size=1, max_size=30)
+CHARACTERS = st.text(st.sampled_from("aé€👩\n"), max_size=300)
+
+
+@given(CHARACTERS, PIECES, st.integers(8, 120))
+@example("€€aa", [40], 8)
+def test_both_parts_of_a_text_are_whole_characters_however_it_comes(text: str, pieces: list[int], room: int) -> None:
+    data, kept, head, at = text.encode(), Kept(-1, room), b"", 0
+    while at < len(data):
+        for piece in pieces:
+            head += kept.take(data[at : at + piece])
+            head.decode()
+            at += piece
+    tail = kept.rest()
+    tail.decode()
+    assert (kept.total, kept.sent) == (len(data), len(head))
+    assert data.startswith(head)
+    assert data.endswith(tail)
+    if len(data) <= room:
+        assert head + tail == data
+    else:
+        assert room - 6 <= len(head) + len(tail) <= room
+
+
+@given(st.lists(st.binary(max_size=50), max_size=30), st.integers(8, 120))
+def test_what_is_no_text_is_bounded_and_counted_as_well(parts: list[bytes], room: int) -> None:
+    kept = Kept(-1, room)
+    head = b"".join(map(kept.take, parts))
+    data = b"".join(parts)
+    assert kept.total == len(data)
+    assert len(head) + len(kept.rest()) <= room
+    assert len(kept.tail) <= room
+    if len(data) <= room:
+        assert head + kept.rest() == data
