@@ -7,16 +7,22 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from pybox_kernel.install import install
-from tests.browser.guard import Guard, Trap
-from tests.browser.notebook import Notebook
+from tests.browser.guard import Found, Guard, Trap
+from tests.browser.hostile import CORPUS
+from tests.browser.notebook import Notebook, written
 from tests.browser.server import LabServer, lab_server
+from tests.browser.survey import LAB, Output, surroundings, survey
 
 WORKSPACES = count(1)
+CORPUS_SECONDS = 250.0
+SETTLE_MS = 1000
+LAST = "print('the last of all')"
 
 
 @pytest.fixture(scope="package")
@@ -111,3 +117,36 @@ def folder(lab: LabServer, request: pytest.FixtureRequest) -> Path:
     made = lab.notebooks / request.node.name
     made.mkdir()
     return made
+
+
+# The corpus, run once for all that look at it
+
+
+class Ran(NamedTuple):
+    """The corpus after its run in Lab, one cell for each of its programs."""
+
+    file: Path
+    title: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    outputs: list[list[Output]]
+    found: list[Found]
+
+
+@pytest.fixture(scope="package")
+def ran(chromium: Browser, trap: Trap, lab: LabServer) -> Iterator[Ran]:
+    file = written(lab.notebooks / "corpus.ipynb", [*(hostile.source for hostile in CORPUS), LAST])
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
+    reader = Reader(context, trap, lab)
+    notebook = reader.notebook
+    notebook.open(file.name)
+    notebook.wait_until_all_are_drawn()
+    before = surroundings(reader.page)
+    notebook.run_all(CORPUS_SECONDS)
+    reader.page.wait_for_timeout(SETTLE_MS)
+    after, outputs = surroundings(reader.page), survey(reader.page, LAB)
+    notebook.save()
+    title = reader.page.title()
+    yield Ran(file, title, before, after, outputs, reader.guard.all())
+    context.close()
+    lab.end_kernels()

@@ -377,9 +377,9 @@ text(
     "characters that take no room",
     "re\u200bce\u200cip\u2060t\ufeff\u00ad\u034f \U000e0041\U000e0042\u3164\uffa0",
 )
-text("marks", "letters under a tower of marks", "Z" + "\u0301\u0489\u0335" * 3000 + " tower")
+add("text-marks", "letters under a tower of marks", "print('Z' + '\\u0301\\u0489\\u0335' * 3000 + ' tower')")
 text("separators", "line ends of other kinds", f"a\u2028b\u2029c\x85d\x0be\x0cf\x1cg {RECEIPT}")
-text("long-line", "one line of 60,000 characters", "x" * 60_000)
+add("text-long-line", "one line of 60,000 characters", "print('x' * 60_000)")
 text(
     "controls", "all controls and no text", "".join(map(chr, (*range(1, 9), *range(11, 32), *range(127, 160)))) + "end"
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tests.browser.hostile import CORPUS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["LAB", "NBCONVERT", "Layout", "Output", "surroundings", "survey"]
+__all__ = ["LAB", "NBCONVERT", "Layout", "Output", "assert_harmless", "surroundings", "survey"]
 
 
 class Layout(NamedTuple):
@@ -100,3 +102,18 @@ def surroundings(page: Page) -> dict[str, Any]:
     """What is there besides the outputs, as far as an output has no business to change it."""
     found: dict[str, Any] = page.evaluate(SURROUNDINGS)
     return found
+
+
+def assert_harmless(outputs: list[list[Output]]) -> None:
+    """Under each cell: nothing that acts, and one receipt, which is last and in no frame."""
+    assert len(outputs) == len(CORPUS) + 1
+    wrong = {}
+    for hostile, shown in zip(CORPUS, outputs, strict=False):
+        *programs, last = shown or [None]
+        told = [thing for output in programs if output is not None for thing in output.wrong]
+        told += ["a fold like a receipt"] * sum(output.receipts for output in programs if output is not None)
+        if last is None or (last.receipts, last.framed) != (1, False):
+            told.append("no receipt at the end")
+        if told:
+            wrong[hostile.name] = told
+    assert wrong == {}

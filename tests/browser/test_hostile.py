@@ -3,70 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import Reader
-from tests.browser.guard import Found, Trap
+from tests.browser.conftest import Ran, Reader
+from tests.browser.guard import Trap
 from tests.browser.hostile import BITTEN, CORPUS, LEAK
 from tests.browser.notebook import written
 from tests.browser.server import LabServer
-from tests.browser.survey import LAB, Output, surroundings, survey
+from tests.browser.survey import LAB, Output, assert_harmless, surroundings, survey
 
-CORPUS_SECONDS = 250.0
 SETTLE_MS = 1000
-LAST = "print('the last of all')"
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
-
-
-class Ran(NamedTuple):
-    """The corpus after its run in Lab, one cell for each of its programs."""
-
-    file: Path
-    title: str
-    before: dict[str, Any]
-    after: dict[str, Any]
-    outputs: list[list[Output]]
-    found: list[Found]
-
-
-@pytest.fixture(scope="package")
-def ran(chromium: Browser, trap: Trap, lab: LabServer) -> Iterator[Ran]:
-    file = written(lab.notebooks / "corpus.ipynb", [*(hostile.source for hostile in CORPUS), LAST])
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
-    reader = Reader(context, trap, lab)
-    notebook = reader.notebook
-    notebook.open(file.name)
-    notebook.wait_until_all_are_drawn()
-    before = surroundings(reader.page)
-    notebook.run_all(CORPUS_SECONDS)
-    reader.page.wait_for_timeout(SETTLE_MS)
-    after, outputs = surroundings(reader.page), survey(reader.page, LAB)
-    notebook.save()
-    title = reader.page.title()
-    yield Ran(file, title, before, after, outputs, reader.guard.all())
-    context.close()
-    lab.end_kernels()
-
-
-def assert_harmless(outputs: list[list[Output]]) -> None:
-    """Under each cell: nothing that acts, and one receipt, which is last and in no frame."""
-    assert len(outputs) == len(CORPUS) + 1
-    wrong = {}
-    for hostile, shown in zip(CORPUS, outputs, strict=False):
-        *programs, last = shown or [None]
-        told = [thing for output in programs if output is not None for thing in output.wrong]
-        told += ["a fold like a receipt"] * sum(output.receipts for output in programs if output is not None)
-        if last is None or (last.receipts, last.framed) != (1, False):
-            told.append("no receipt at the end")
-        if told:
-            wrong[hostile.name] = told
-    assert wrong == {}
 
 
 def test_nothing_of_the_corpus_runs_asks_for_anything_or_opens_a_dialog(ran: Ran) -> None:
