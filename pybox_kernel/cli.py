@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, BinaryIO
 
 from pybox_kernel import __version__, session
+from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
 from pybox_kernel.install import KERNEL_NAME, install
 from pybox_kernel.policy import STDLIB
@@ -21,7 +22,6 @@ from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
-from pybox_kernel.transcript import Display
 
 __all__ = ["main"]
 

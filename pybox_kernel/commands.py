@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from pybox_kernel.errors import OptionError
 
-__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "options_of"]
+__all__ = ["COMMANDS", "OPTIONS", "Options", "command_of", "options_of"]
 
 MAGIC: Final = "%pybox"
 CELL_MAGIC: Final = "%%pybox"
 COMMANDS: Final = {"summary": "all receipts of this session, as one table"}
-OPTIONS: Final = {"--timeout": "a time limit in seconds"}
 
 
-class Command(NamedTuple):
-    """``name`` is one of ``COMMANDS``; or ``mistake`` says what is wrong with the line."""
+class Option(NamedTuple):
+    value: str
+    """What its value is called."""
+    meaning: str
+    example: str
 
-    name: str
-    mistake: str = ""
+
+OPTIONS: Final = {
+    "timeout": Option("S", "a time limit in seconds", "10"),
+}
 
 
-class Options(NamedTuple):
-    """What a cell asks for."""
+@dataclass(frozen=True)
+class Options:
+    """What a cell asks for, each as it was written; None where it does not."""
 
     timeout: str | None = None
-    """As it was written; ``policy.checked_deadline`` reads it."""
 
 
-def command_of(code: str) -> Command | None:
-    """The command that a cell holds; None for a program. Comments and empty lines may stand beside it."""
+def command_of(code: str) -> str | None:
+    """The command that a cell holds, one of ``COMMANDS``, alone but for comments and empty lines; None for a program.
+
+    Raises OptionError for a command that is none, or has what it does not take.
+    """
     lines = [line for line in map(str.strip, code.splitlines()) if line and not line.startswith("#")]
     if len(lines) != 1:
         return None
-    first, *words = lines[0].split()
+    first, _, rest = lines[0].partition(" ")
     if first != MAGIC:
         return None
-    known = "; ".join(f"`{MAGIC} {name}` shows {what}" for name, what in COMMANDS.items())
+    words = words_of(rest)
+    known = "; ".join(f"`{MAGIC} {name}`: {what}" for name, what in COMMANDS.items())
     if not words:
-        return Command("", f"{MAGIC} wants a word more: {known}.")
-    if words[0] not in COMMANDS:
-        near = get_close_matches(words[0], COMMANDS, 1)
-        meant = f" Did you mean `{MAGIC} {near[0]}`?" if near else f" {known}."
-        return Command("", f"There is no `{MAGIC} {words[0][:40]}`.{meant}")
-    if words[1:]:
-        return Command("", f"`{MAGIC} {words[0]}` takes nothing more.")
-    return Command(words[0])
+        raise OptionError(f"`{MAGIC}` wants a word more.", f"There are {known}.")
+    name, *words = words
+    if name not in COMMANDS:
+        near = get_close_matches(name, COMMANDS, 1)
+        meant = f"Did you mean `{MAGIC} {near[0]}`?" if near else f"There are {known}."
+        raise OptionError(f"There is no `{MAGIC} {name[:40]}`.", meant)
+    if words:
+        raise OptionError(f"`{MAGIC} {name}` takes nothing more.", "Leave it out.")
+    return name
 
 
 def options_of(code: str) -> tuple[str, Options]:
@@ -55,22 +66,39 @@ def options_of(code: str) -> tuple[str, Options]:
     Raises OptionError for an option that is not in ``OPTIONS``, or that has no value.
     """
     before, line, after = first_line(code)
-    name, *words = line.split() or [""]
+    name, _, rest = line.strip().partition(" ")
     if name != CELL_MAGIC:
         return code, Options()
+    return before + after, read_options(words_of(rest), CELL_MAGIC)
+
+
+def read_options(words: list[str], before: str) -> Options:
     found: dict[str, str] = {}
     while words:
-        option, equals, value = words.pop(0).partition("=")
-        if option not in OPTIONS:
-            near = get_close_matches(option, OPTIONS, 1) or list(OPTIONS)
+        written, equals, value = words.pop(0).partition("=")
+        name = written.removeprefix("--")
+        if name not in OPTIONS or name == written:
+            near = (get_close_matches(name, OPTIONS, 1) or list(OPTIONS))[0]
             raise OptionError(
-                f"`{CELL_MAGIC}` has no option {option[:40]!r}.",
-                f"Did you mean {near[0]} S, {OPTIONS[near[0]]}?",
+                f"`{before}` has no option {written[:40]!r}.",
+                f"Did you mean --{near} {OPTIONS[near].value}, {OPTIONS[near].meaning}?",
             )
-        if not equals and not words:
-            raise OptionError(f"{option} wants a value, {OPTIONS[option]}.", f"As in `{CELL_MAGIC} {option} 10`.")
-        found[option.removeprefix("--")] = value if equals else words.pop(0)
-    return before + after, Options(**found)
+        option = OPTIONS[name]
+        if not equals and words:
+            value = words.pop(0)
+        if not value:
+            raise OptionError(
+                f"--{name} wants a value, {option.meaning}.", f"As in `{before} --{name} {option.example}`."
+            )
+        found[name] = value
+    return Options(**found)
+
+
+def words_of(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise OptionError(f"The line cannot be read: {error}.", "Put quotation marks in pairs.") from None
 
 
 def first_line(code: str) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,7 +26,7 @@ MOST_EVENT_BYTES: Final = 6_000_000
 MOST_PICTURE_BYTES: Final = 4 << 20
 MOST_PICTURE_PIXELS: Final = 4 * MOST_PIXELS
 """A browser takes four bytes for each."""
-HTML_SECONDS: Final = 2.0
+HTML_SECONDS: Final = 1.0
 """Of cleaning, after which the rest of a cell's HTML is withheld: the run waits for it."""
 MOST_TABLE_CHARACTERS: Final = 256 << 10
 MARKED: Final = "&<>$\\"
@@ -33,6 +34,9 @@ MARK_LENGTH: Final = 14
 """What it takes to write one of them in a page."""
 
 OVER: Final = "more than a cell may display"
+UNNAMED: Final = "something without a proper name"
+MIME: Final = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,60}")
+"""What a program calls what was held back is shown only if it is a name (RFC 6838), and no sentence."""
 
 
 class DisplayDoor:
@@ -45,6 +49,8 @@ class DisplayDoor:
         self._picture_bytes = 0
         self._picture_pixels = 0
         self._html_seconds = 0.0
+        self._has_result = False
+        """A cell has one value: what else calls itself so is a display like any other."""
         self.shown: Counter[Form] = Counter()
 
     def pass_on(self, event: DisplayEvent, size: int) -> Display | None:
@@ -55,12 +61,13 @@ class DisplayDoor:
             self._withhold(OVER, size)
             return None
         for mime, offered in event.withheld.items():
-            self._withhold(safe_name(mime), offered)
+            self._withhold(mime if MIME.fullmatch(mime) else UNNAMED, offered)
         table = self._table(event.table)
         picture = self._picture(event.data) if table is None else None
         html = self._html(event.data.html, instead="table" if table else "picture" if picture else None)
         self.shown["table" if table else "picture" if picture else "html" if html is not None else "text"] += 1
-        return Display(event.result, safe_text(event.data.text), picture, table, html)
+        result, self._has_result = event.result and not self._has_result, self._has_result or event.result
+        return Display(result, safe_text(event.data.text), picture, table, html)
 
     def _table(self, event: TableEvent | None) -> Table | None:
         return None if event is None else self._tried("table", characters(event), lambda: safe_table(event))

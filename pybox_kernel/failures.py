@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pybox_kernel.errors import InputError, PyBoxError, Stopped
 from pybox_kernel.receipt import How
 from pybox_kernel.render.ending import ending
-from pybox_kernel.render.walls import advice
-from pybox_kernel.runner import RunResult
-from pybox_kernel.safe_display import safe_text
+from pybox_kernel.render.walls import advice, longer_limit_line
+from pybox_kernel.runner import ProgramError, RunResult
+from pybox_kernel.safe_display import SafeText, safe_text, without_colour
 
 __all__ = ["Failure", "failure", "failure_of_pybox"]
 
@@ -28,10 +29,9 @@ ENDED: Final[Mapping[How, str]] = {
 }
 """The names of the errors by which a cell fails other than with an exception of its own."""
 
-OWN: Final = "PyBox"
-"""What those names begin with. A program's exception that is named so is shown as ``Program.PyBox...``."""
-
-LONGER: Final = "For a longer limit, put this line first in the cell: %%pybox --timeout {longest:g}"
+OWN: Final = re.compile(r"\W*pybox", re.IGNORECASE)
+"""What those names begin with, and every line of PyBox's own in an error. A program's exception that is named so is
+shown as ``Program. ...``, and a line of its traceback that begins so stands behind a bar."""
 
 
 class Failure(NamedTuple):
@@ -54,24 +54,29 @@ def failure(result: RunResult) -> Failure | None:
     end, told_by = receipt.observed.end, ending(receipt)
     verdict = told_by.verdict
     if told is not None and end.how == "exited":
-        name = f"Program.{told.name}" if told.name.startswith(OWN) else told.name
+        name = f"Program. {told.name}" if OWN.match(told.name) else told.name
         met = advice(receipt)
-        return Failure(name, told.value, [told.traceback.rstrip("\n"), *([f"\n{met}"] if met is not None else [])])
+        return Failure(name, told.value, [*said(told), *([f"\nPyBox: {met}"] if met is not None else [])])
     name = ENDED[end.how]
     if receipt.problem is not None and receipt.problem.code == Stopped.code:
         name = ENDED["stopped"]
     elif end.how == "exited" and end.exit_code == 0:
         name = FAILED if receipt.said.completed else LEFT_EARLY
-    lines = [told.traceback.rstrip("\n")] if told is not None else []
+    lines = said(told) if told is not None else []
     lines.append(f"{name}: {verdict}")
     if receipt.problem is not None:
         lines.append(safe_text(f"{receipt.problem.message} {receipt.problem.advice}"))
     elif to_do := told_by.to_do:
-        lines.append(f"Try: {' '.join(to_do)}")
-    if end.how == "deadline":
-        longest = receipt.asked.policy.longest_deadline_seconds
-        lines += [LONGER.format(longest=longest)] if receipt.asked.options.deadline_seconds < longest else []
+        lines.append(f"PyBox: try {' '.join(to_do)}")
+    if end.how == "deadline" and (line := longer_limit_line(receipt)):
+        lines.append(f"PyBox: {line}")
     return Failure(name, verdict, lines)
+
+
+def said(told: ProgramError) -> list[str]:
+    """The program's own account of its error, in which no line can pass for one of PyBox's."""
+    lines = told.traceback.rstrip("\n").split("\n")
+    return ["\n".join(f"| {line}" if OWN.match(without_colour(SafeText(line))) else line for line in lines)]
 
 
 def failure_of_pybox(error: Exception) -> Failure:

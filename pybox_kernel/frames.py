@@ -206,7 +206,7 @@ class TableEvent(Strict):
 class DisplayData(Strict):
     """The forms of one thing shown, by their MIME types."""
 
-    text: str = Field(alias="text/plain", max_length=70000)
+    text: str = Field(alias="text/plain", max_length=14000)
     html: str | None = Field(alias="text/html", max_length=65536, default=None)
     png: str | None = Field(alias="image/png", max_length=1_400_000, default=None)
     """As base64."""

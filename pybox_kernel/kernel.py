@@ -1,7 +1,7 @@
 """The Jupyter kernel "PyBox (sealed)": each cell is one run in a box of its own, and a receipt stands under it.
 
 A cell's messages come in this order: its output, an ``error`` if it did not run to its end, the receipt. Nothing of a
-cell is run or imported in this process, and nothing is kept from one cell to the next.
+cell is run or imported in this process, and no value is kept from one cell to the next.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from signal import SIGINT, signal
 from typing import Any, Final
 
@@ -22,9 +22,10 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Enum, default
 
 from pybox_kernel import __version__
-from pybox_kernel.commands import Command, command_of, options_of
+from pybox_kernel.commands import command_of, options_of
 from pybox_kernel.completeness import completeness
-from pybox_kernel.errors import PyBoxError
+from pybox_kernel.displays import Display
+from pybox_kernel.errors import OptionError, PyBoxError
 from pybox_kernel.failures import Failure, failure, failure_of_pybox
 from pybox_kernel.outbox import Outbox, Text
 from pybox_kernel.page import Page
@@ -32,7 +33,6 @@ from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_text
 from pybox_kernel.session import Session
 from pybox_kernel.session_cells import SessionCells
-from pybox_kernel.transcript import Display
 
 __all__ = ["PyBoxKernel"]
 
@@ -57,6 +57,9 @@ SOONEST_ERROR_SECONDS: Final = 0.25
 
 LAST_CELL_SECONDS: Final = 2.5
 """How long a shutdown waits for the cell it stopped; Jupyter kills a kernel after 5 s."""
+
+PAGE_SECONDS: Final = 1.0
+"""And then for the page to be told."""
 
 
 class PyBoxKernel(Kernel):
@@ -125,11 +128,13 @@ class PyBoxKernel(Kernel):
             return self._answer_probe(code, silent)
         if not code.strip():
             return self._done()
-        if command := command_of(code):
-            return self._obey(command)
         loop = asyncio.get_running_loop()
         soonest = loop.time() + SOONEST_ERROR_SECONDS
-        reply = await self._execute(code)
+        try:
+            command = command_of(code)
+            reply = await self._execute(code) if command is None else self._obey(command)
+        except OptionError as error:
+            reply = self._fail(failure_of_pybox(error))
         if reply["status"] == "error":
             await asyncio.sleep(soonest - loop.time())
         loop.call_soon(self._cells.add, self.execution_count, code)  # once the reply is on its way
@@ -144,7 +149,12 @@ class PyBoxKernel(Kernel):
             outbox = Outbox(self._send)
             async with self._page.running(outbox):
                 run = asyncio.ensure_future(asyncio.to_thread(self._run, code, outbox, stop))
-                await outbox.deliver(run)
+                try:
+                    await outbox.deliver(run)
+                finally:  # whatever happens here, no run goes on without someone who waits for it
+                    if not run.done():
+                        stop.set()
+                        await asyncio.wait([run])
             return self._conclude(await run)
         except Exception as error:
             if not isinstance(error, PyBoxError):
@@ -170,9 +180,8 @@ class PyBoxKernel(Kernel):
         self._page.receipt(result.receipt, self.execution_count)
         return reply
 
-    def _obey(self, command: Command) -> dict[str, object]:
-        if command.mistake:
-            return self._fail(Failure("UsageError", command.mistake, [command.mistake]))
+    def _obey(self, command: str) -> dict[str, object]:
+        assert command == "summary"
         self._page.summary()
         return self._done()
 
@@ -198,10 +207,11 @@ class PyBoxKernel(Kernel):
 
     # What goes to the page
 
-    def _send(self, item: Text | Display) -> int:
+    def _send(self, item: Text | Display) -> None:
         if isinstance(item, Text):
-            return self._page.output(item)
-        return self._page.display(item, self.execution_count)
+            self._page.output(item)
+        else:
+            self._page.display(item, self.execution_count)
 
     def _publish(self, message: str, content: Mapping[str, object]) -> None:
         topic = self._topic(message)  # type: ignore[no-untyped-call]
@@ -241,9 +251,22 @@ class PyBoxKernel(Kernel):
 
     def _close(self) -> None:
         self._idle.wait(LAST_CELL_SECONDS)
-        self._page.close()
+        self._on_the_loop(self._page.close)
         if self._boxes is not None:
             self._boxes.close()
+
+    def _on_the_loop(self, do: Callable[[], None]) -> None:
+        """Has the kernel's own event loop do it, where everything of the page is done, and waits for that a while."""
+        done = threading.Event()
+
+        def do_it() -> None:
+            try:
+                do()
+            finally:
+                done.set()
+
+        self.io_loop.add_callback(do_it)
+        done.wait(PAGE_SECONDS)
 
     # The page's questions
 

@@ -1,8 +1,8 @@
 """A cell's output on its way to the page: in order, as bounded messages at a bounded rate.
 
-The Jupyter server drops whole messages above its rate limits: 1,000 messages and 1 MB a second, each over three seconds
-(``iopub_msg_rate_limit``, ``iopub_data_rate_limit``, ``rate_limit_window``). So text that waits for its turn is put
-together, and nothing is left out: how much a run may show at all is bounded before.
+The Jupyter server drops whole messages above its rate limits: 1,000 messages a second, and 1 MB of text, each over
+three seconds (``iopub_msg_rate_limit``, ``iopub_data_rate_limit``, ``rate_limit_window``). So text that waits for its
+turn is put together, and nothing is left out: how much a run may show at all is bounded before.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pybox_kernel.displays import Display
 from pybox_kernel.safe_display import SafeText
-from pybox_kernel.transcript import Display, StreamName
+from pybox_kernel.transcript import StreamName
 
-__all__ = ["BURST_MESSAGES", "BYTES_A_SECOND", "MESSAGE_CHARACTERS", "MESSAGE_SECONDS", "Outbox", "Text"]
+__all__ = ["BURST_MESSAGES", "MESSAGE_CHARACTERS", "MESSAGE_SECONDS", "Outbox", "Text"]
 
 MESSAGE_SECONDS: Final = 0.1
 """From one message to the next on average: ten a second. Text that goes on coming is sent no more often."""
 
-BURST_MESSAGES: Final = 20
-"""How many messages may be sent at once after a pause, so that a few pictures between a few lines do not wait."""
-
-BYTES_A_SECOND: Final = 600_000
-"""After a message of so many bytes, a second's pause: two of the largest pictures in three seconds are under 3 MB."""
+BURST_MESSAGES: Final = 100
+"""How many messages may be sent at once after a pause, so that pictures between lines do not wait."""
 
 MESSAGE_CHARACTERS: Final = 16 * 1024
 """Of text: at most 64 KiB, since UTF-8 takes at most four bytes a character."""
@@ -43,11 +41,11 @@ class Text:
 class Outbox:
     """The messages of one run. Made on the event loop; filled from the thread that runs the cell.
 
-    ``send`` is called on the event loop, and returns the size of what it sent, in bytes. Between two displays, what is
-    of one stream is sent in order; of the two streams, the one that began to wait first is sent first.
+    ``send`` is called on the event loop. Between two displays, what is of one stream is sent in order; of the two
+    streams, the one that began to wait first is sent first.
     """
 
-    def __init__(self, send: Callable[[Text | Display], int]) -> None:
+    def __init__(self, send: Callable[[Text | Display], None]) -> None:
         self._send = send
         self._loop = asyncio.get_running_loop()
         self._filled = asyncio.Event()
@@ -55,7 +53,6 @@ class Outbox:
         self._waiting: deque[Text | Display] = deque()
         self._next_text = 0.0
         self._messages_until = 0.0
-        self._bytes_until = 0.0
         self.deadline_seconds: float | None = None
         self.started_at: float | None = None
         """When the program's clock started, on the event loop's; None before."""
@@ -79,12 +76,6 @@ class Outbox:
 
     def display(self, display: Display) -> None:
         with self._lock:
-            before = self._waiting[-1] if self._waiting else None
-            if isinstance(before, Display) and is_plain(before) and is_plain(display):
-                joint = SafeText(f"{before.text}\n{display.text}")
-                if len(joint) <= MESSAGE_CHARACTERS:
-                    self._waiting[-1] = replace(before, text=joint)
-                    return
             self._waiting.append(display)
         self._loop.call_soon_threadsafe(self._filled.set)
 
@@ -98,19 +89,16 @@ class Outbox:
             self._filled.clear()
             while self._waiting:
                 await asyncio.sleep(self._soonest() - self._loop.time())
-                self._count(self._send(self._take()))
+                self._send(self._take())
+                self._next_text = self._loop.time() + MESSAGE_SECONDS
+                self._messages_until = max(self._loop.time(), self._messages_until) + MESSAGE_SECONDS
 
     def _soonest(self) -> float:
         """When the next message may be sent. Text that may still grow waits for its own turn."""
-        soonest = max(self._messages_until - BURST_MESSAGES * MESSAGE_SECONDS, self._bytes_until)
-        growing = all(isinstance(item, Text) for item in tuple(self._waiting))
+        soonest = self._messages_until - BURST_MESSAGES * MESSAGE_SECONDS
+        with self._lock:
+            growing = all(isinstance(item, Text) for item in self._waiting)
         return max(soonest, self._next_text) if growing else soonest
-
-    def _count(self, size: int) -> None:
-        now = self._loop.time()
-        self._next_text = now + MESSAGE_SECONDS
-        self._messages_until = max(now, self._messages_until) + MESSAGE_SECONDS
-        self._bytes_until = max(now, self._bytes_until) + size / BYTES_A_SECOND
 
     def _take(self) -> Text | Display:
         with self._lock:
@@ -119,8 +107,3 @@ class Outbox:
                 self._waiting.appendleft(replace(item, text=rest))
                 return replace(item, text=item.text[:MESSAGE_CHARACTERS])
             return item
-
-
-def is_plain(display: Display) -> bool:
-    """Text alone, and not the cell's value."""
-    return not display.result and display.picture is None and display.table is None and display.html is None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
+from pybox_kernel.displays import Display
 from pybox_kernel.failures import Failure
 from pybox_kernel.outbox import Outbox, Text
 from pybox_kernel.panels import Panels
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
+from pybox_kernel.render.html import notice_html
 from pybox_kernel.render.summary import Line, line_of, summary_html, summary_text
 from pybox_kernel.running_panel import RunningPanel
 from pybox_kernel.safe_display import SafeText
-from pybox_kernel.transcript import Display
 
 __all__ = ["MOST_LINES", "Page"]
+
+log = logging.getLogger(__name__)
 
 MOST_LINES: Final = 1000
 """Receipts that a summary remembers; of earlier ones only their number."""
@@ -32,7 +36,7 @@ class Publish(Protocol):
 
 class Page:
     """``look`` says what a receipt looks like: a panel where the page has widgets, else the same without them; always
-    the latter; or nothing. All methods are called on the event loop, but for ``close``, which comes last."""
+    the latter; or nothing. All methods are called on the event loop."""
 
     def __init__(self, publish: Publish, look: Callable[[], str], stop: Callable[[], None]) -> None:
         self.has_widgets = False
@@ -52,26 +56,24 @@ class Page:
         finally:
             if panel is not None:
                 panel.cancel()
-                with suppress(asyncio.CancelledError):
-                    await panel
+                await asyncio.wait([panel])
+                if not panel.cancelled() and (error := panel.exception()) is not None:
+                    log.warning("The panel of a running cell failed", exc_info=error)
 
-    def output(self, item: Text) -> int:
-        """Its size in bytes, as far as it matters how long it takes to send."""
+    def output(self, item: Text) -> None:
         self._publish("stream", {"name": item.stream, "text": item.text})
-        return len(item.text)
 
-    def display(self, display: Display, execution_count: int) -> int:
+    def display(self, display: Display, execution_count: int) -> None:
         data = bundle(display)
         if display.result:
             content = {"data": data, "metadata": {}, "execution_count": execution_count}
             self._publish("execute_result", content)
         else:
             self.show(data)
-        return sum(map(len, data.values()))
 
     def notice(self, text: SafeText) -> None:
-        """A word of PyBox's own, beside what the cell shows."""
-        self.show({"text/plain": str(text)})
+        """A word of PyBox's own, which a program's display cannot look like."""
+        self.show({"text/plain": f"PyBox: {text}", "text/html": notice_html(text)})
 
     def error(self, failure: Failure) -> None:
         self._publish("error", failure._asdict())

@@ -17,6 +17,7 @@ from pybox_kernel.inspection import inspect
 __all__ = ["MOST_NAMES", "SessionCells"]
 
 MOST_NAMES: Final = 20_000
+LONGEST_NAME: Final = 100
 
 
 class SessionCells:
@@ -35,6 +36,8 @@ class SessionCells:
         self._history.add(number, source)
         self._completer.add_cell(source)
         for name in defined_names(source):
+            if len(name) > LONGEST_NAME:
+                continue
             self._defined.pop(name, None)
             self._defined[name] = number
         while len(self._defined) > MOST_NAMES:

@@ -71,5 +71,5 @@ def advice_on_pybox(argument: str, whole_cell: bool) -> str:
     if argument == "summary" and not whole_cell:
         return "Put %pybox summary in a cell of its own."
     if whole_cell:
-        return "%%pybox has no options here yet; write it without any, or leave it out."
-    return "The only %pybox line here is %pybox summary, in a cell of its own."
+        return "Put %%pybox in the first line of the cell, with nothing above it."
+    return "A %pybox line is a cell of its own, and for a notebook alone."

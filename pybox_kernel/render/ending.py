@@ -120,7 +120,7 @@ def ending(receipt: Receipt) -> Ending:
 def exited(receipt: Receipt) -> Ending:
     code = receipt.observed.end.exit_code
     error = receipt.said.error
-    reported = [f"it says {safe_name(error, 60)}"] if error is not None else []
+    reported = [f"it says {error_name(error)}"] if error is not None else []
     if code is None:
         return Ending("bad", "Ended by itself; its exit code is not known", notes=reported)
     if code != 0:
@@ -144,6 +144,11 @@ def exited(receipt: Receipt) -> Ending:
     if error is not None:
         return Ending("bad", "Ended without an error code, but reports an error", notes=reported, seen=[QUIET_END])
     return Ending("ok", "Ended normally", seen=[QUIET_END])
+
+
+def error_name(error: str) -> str:
+    """As exceptions are named in Python; a program could call one anything, a clean run's words included."""
+    return safe_name(error, 60) if error.isidentifier() else "an error"
 
 
 def ended_by_signal(receipt: Receipt) -> Ending:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pybox_kernel.receipt import Receipt
     from pybox_kernel.render.words import Difference, Meter, StepBar, Tone, Words
 
-__all__ = ["render_html"]
+__all__ = ["notice_html", "render_html"]
 
 COLOURS: Final[dict[Tone, str]] = {"ok": "#2da44e", "warn": "#9a6700", "stop": "#8250df", "bad": "#cf222e"}
 GREY: Final = "#8b949e"
@@ -55,6 +55,12 @@ def render_html(receipt: Receipt, *, with_json: bool = True) -> str:
         "padding:4px 10px;font-size:13px;line-height:1.5'>"
         f"{summary(told, colour)}<dl style='margin:8px 0 0'>{''.join(rows)}</dl>{last}</details>"
     )
+
+
+def notice_html(text: str) -> str:
+    """A word of PyBox's own, in the look of a receipt."""
+    style = f"border-left:4px solid {GREY};background:#88888812;padding:4px 10px;font-size:13px;line-height:1.5"
+    return f"<div class='pybox mathjax_ignore tex2jax_ignore' style='{style}'>{escape(text)}</div>"
 
 
 def escape(text: str) -> str:

@@ -43,7 +43,7 @@ def line_of(cell: int, receipt: Receipt) -> Line:
     if not receipt.observed.seal.before_start:
         notes.append("not sealed, so not run" if receipt.observed.box.id else "no box")
     if receipt.said.withheld:
-        notes.append(f"{counted(len(receipt.said.withheld), 'thing')} withheld")
+        notes.append(f"{counted(sum(item.number for item in receipt.said.withheld), 'thing')} withheld")
     if receipt.observed.box.id is not None and not receipt.observed.box.removed:
         notes.append("its box is not confirmed gone")
     return Line(

@@ -5,6 +5,7 @@ The one table of them. Receipts, errors and tests take their words from here.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybox_kernel.render.amounts import megabytes
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from pybox_kernel.policy import Policy
     from pybox_kernel.receipt import Receipt, Wall, WallKind
 
-__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "longer_limit"]
+__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "longer_limit", "longer_limit_line"]
+
+
+DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+WITHOUT_MARKS: Final = str.maketrans("‘’", "''")
 
 
 class Advice(NamedTuple):
@@ -33,6 +38,14 @@ LESS_DATA: Final = "Less data at a time."
 FEWER_TASKS: Final = "Fewer processes or threads at once."
 
 
+def longer_limit_line(receipt: Receipt) -> str:
+    """The line that gives a cell more time; empty where there is no more."""
+    longest = receipt.asked.policy.longest_deadline_seconds
+    if receipt.asked.options.deadline_seconds >= longest:
+        return ""
+    return f"for a longer limit, put this line first in the cell: %%pybox --timeout {longest:g}"
+
+
 def longer_limit(limit: float, longest: float) -> str:
     if limit < longest:
         return f"A longer limit ({longest:g} s at most), or less work at a time."
@@ -41,27 +54,29 @@ def longer_limit(limit: float, longest: float) -> str:
 
 def module(wall: Wall, _: Policy, image: str) -> Advice:
     holds = "Python's standard library alone" if image == "stdlib" else f"those of its image, {safe_name(image, 40)}"
-    return Advice(f"There is no module {named(wall)} in this box: it has {holds}.", "")
+    which = f"no module {quoted(wall)}" if DOTTED.fullmatch(wall.what) else "no such module"
+    return Advice(f"There is {which} in this box: it has {holds}.", "")
 
 
 def name(wall: Wall, _: Policy, __: str) -> Advice:
     where = "An earlier cell" if wall.cell is None else f"Cell [{wall.cell}]"
+    which = quoted(wall) if DOTTED.fullmatch(wall.what) else "that name"
     return Advice(
-        f"{where} defined {named(wall)}, but each cell runs in a fresh box that knows nothing of the others.",
-        f"Put what defines {named(wall)} into this cell too.",
+        f"{where} defines {which}, but each cell runs in a fresh box that knows nothing of the others.",
+        "Copy what defines it into this cell.",
     )
 
 
 def file(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
-        f"There is no {named(wall, 'such file')} in this box: it has none of your files, and starts empty.",
+        f"There is no {quoted(wall) or 'such file'} in this box: it has none of your files, and starts empty.",
         "Write the file in this cell first, or put its text into the cell.",
     )
 
 
 def read_only(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
-        f"{named(wall, 'That place')} cannot be written to: in a box only its working folder and /tmp can.",
+        f"{quoted(wall) or 'That place'} cannot be written to: in a box only its working folder and /tmp can.",
         "Use a name without a folder: open('result.txt', 'w').",
     )
 
@@ -101,11 +116,11 @@ def files_open(_: Wall, policy: Policy, __: str) -> Advice:
 
 
 def forbidden(_: Wall, __: Policy, ___: str) -> Advice:
-    return Advice("The seal of a box does not allow this system call.", "")
+    return Advice("A box may not allow this request to the operating system.", "")
 
 
 def magic(_: Wall, __: Policy, ___: str) -> Advice:
-    return Advice("A box runs plain Python, with few of IPython's % commands and no ! commands; nothing was run.", "")
+    return Advice("A box runs plain Python, with few of IPython's % commands and no ! commands.", "")
 
 
 WALLS: Final[dict[WallKind, Callable[[Wall, Policy, str], Advice]]] = {
@@ -133,5 +148,6 @@ def advice(receipt: Receipt) -> Advice | None:
     return WALLS[wall.kind](wall, receipt.asked.policy, image)
 
 
-def named(wall: Wall, otherwise: str = "") -> str:
-    return safe_name(wall.what, 60) if wall.what else otherwise
+def quoted(wall: Wall) -> str:
+    """A name that the program gave, in marks that it cannot hold itself: what it says is not PyBox's sentence."""
+    return f"‘{safe_name(wall.what, 60).translate(WITHOUT_MARKS)}’" if wall.what else ""

@@ -235,7 +235,7 @@ def displayed(said: Said) -> str:
     forms = (
         (said.pictures, "picture", "pictures"),
         (said.tables, "table", "tables"),
-        (said.html, "text with markup", "texts with markup"),
+        (said.html, "formatted text", "formatted texts"),
         (plain, "plain text", "plain texts"),
     )
     listed = ", ".join(counted(number, one, many) for number, one, many in forms if number)

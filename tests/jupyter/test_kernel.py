@@ -386,7 +386,8 @@ def test_a_name_that_an_earlier_cell_defined_is_told_with_its_cell(kernel: Any) 
     number = kernel.run("harvest = 3").reply["content"]["execution_count"]
     error = kernel.run("print(harvest)").error
     assert error["ename"] == "NameError"
-    assert error["traceback"][-1].startswith(f"\nCell [{number}] defined harvest, but each cell runs in a fresh box")
+    told = f"\nPyBox: Cell [{number}] defines ‘harvest’, but each cell runs in a fresh box"
+    assert error["traceback"][-1].startswith(told)
     assert "Cell [" not in str(kernel.run("print(never_defined)").error["traceback"])
 
 

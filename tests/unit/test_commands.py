@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pybox_kernel.commands import COMMANDS, Command, Options, command_of, options_of
+from pybox_kernel.commands import COMMANDS, Options, command_of, options_of
 from pybox_kernel.errors import OptionError
 
 
@@ -10,7 +10,7 @@ from pybox_kernel.errors import OptionError
     "code", ["%pybox summary", "\n  %pybox   summary  \n", "# all of them\n%pybox summary\n# done"]
 )
 def test_a_command_is_a_cell_of_its_own(code: str) -> None:
-    assert command_of(code) == Command("summary")
+    assert command_of(code) == "summary"
 
 
 @pytest.mark.parametrize(
@@ -32,22 +32,28 @@ def test_anything_else_is_a_program(code: str) -> None:
 @pytest.mark.parametrize(
     ("code", "mistake"),
     [
-        ("%pybox", "%pybox wants a word more: `%pybox summary` shows all receipts of this session, as one table."),
+        (
+            "%pybox",
+            "`%pybox` wants a word more. There are `%pybox summary`: all receipts of this session, as one table.",
+        ),
         ("%pybox sumary", "There is no `%pybox sumary`. Did you mean `%pybox summary`?"),
         (
             "%pybox xyz",
-            "There is no `%pybox xyz`. `%pybox summary` shows all receipts of this session, as one table.",
+            "There is no `%pybox xyz`. There are `%pybox summary`: all receipts of this session, as one table.",
         ),
-        ("%pybox summary --all", "`%pybox summary` takes nothing more."),
+        ("%pybox summary --all", "`%pybox summary` takes nothing more. Leave it out."),
+        ("%pybox summary 'a", "The line cannot be read: No closing quotation. Put quotation marks in pairs."),
     ],
 )
 def test_a_command_that_is_none_says_what_is_meant(code: str, mistake: str) -> None:
-    assert command_of(code) == Command("", mistake)
+    with pytest.raises(OptionError) as caught:
+        command_of(code)
+    assert str(caught.value) == mistake
 
 
 def test_every_command_is_understood() -> None:
     for name in COMMANDS:
-        assert command_of(f"%pybox {name}") == Command(name)
+        assert command_of(f"%pybox {name}") == name
 
 
 @pytest.mark.parametrize(

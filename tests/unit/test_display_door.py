@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pybox_kernel import display_door
-from pybox_kernel.display_door import HTML_SECONDS, MOST_DISPLAYS, MOST_EVENT_BYTES, DisplayDoor
+from pybox_kernel.display_door import HTML_SECONDS, MOST_DISPLAYS, MOST_EVENT_BYTES, OVER, DisplayDoor
 from pybox_kernel.displays import CleanHtml, Display, Refused
 from pybox_kernel.frames import DisplayEvent, read_event
 from pybox_kernel.html_cleaner import CleanedHtml
@@ -36,7 +36,12 @@ class Door(DisplayDoor):
         super().__init__(shouted, lambda what, size: self.withheld.append((what, size)))
 
     def given(
-        self, *, table: object = None, withheld: dict[str, int] | None = None, **data: str | bytes
+        self,
+        *,
+        result: bool = False,
+        table: object = None,
+        withheld: dict[str, int] | None = None,
+        **data: str | bytes,
     ) -> Display | None:
         """What comes of an event with these forms: ``png=``, ``jpeg=``, ``html=``, ``text=``."""
         mimes = {"text": "text/plain", "html": "text/html", "png": "image/png", "jpeg": "image/jpeg"}
@@ -44,7 +49,7 @@ class Door(DisplayDoor):
             mimes[name]: base64.b64encode(value).decode() if isinstance(value, bytes) else value
             for name, value in {"text": "T", **data}.items()
         }
-        body = {"result": False, "data": forms, "table": table, "withheld": withheld or {}}
+        body = {"result": result, "data": forms, "table": table, "withheld": withheld or {}}
         payload = b"d" + json.dumps(body).encode()
         event = read_event(payload)
         assert isinstance(event, DisplayEvent)
@@ -101,10 +106,17 @@ def test_base64_may_have_lines() -> None:
     assert found.picture == checked_png(PLAIN)
 
 
-def test_what_the_box_held_back_is_said_by_a_safe_name() -> None:
+def test_what_the_box_held_back_is_said_by_its_name_if_that_is_one() -> None:
     door = Door()
-    door.given(withheld={"image/svg+xml": 12288, "\x1b[2J\n": 1})
-    assert door.withheld == [("image/svg+xml", 12288), ("\\x1b[2J\\n", 1)]
+    for mime in ("image/svg+xml", "\x1b[2J\n", "image/png: PyBox found it safe", OVER, "a/b/c", "text/" + "x" * 100):
+        door.given(withheld={mime: 5})
+    assert door.withheld == [("image/svg+xml", 5), *[("something without a proper name", 5)] * 5]
+
+
+def test_a_cell_has_one_value() -> None:
+    door = Door()
+    shown = [door.given(result=result) for result in (False, True, True, False, True)]
+    assert [display is not None and display.result for display in shown] == [False, True, False, False, False]
 
 
 def test_html_of_which_parts_were_left_out_says_so() -> None:
@@ -170,12 +182,12 @@ def test_pictures_of_one_cell_have_a_size_and_a_number_of_pixels_together(monkey
     assert door.withheld == [("image/png: more than 67,108,864 pixels of pictures in one cell", len(large))]
 
 
-def test_html_of_one_cell_is_cleaned_for_two_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_html_of_one_cell_is_cleaned_for_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
     monkeypatch.setattr(display_door.time, "monotonic", lambda: float(next(clock)))
     door = Door()
     shown = [door.given(html="x") for _ in range(5)]
-    assert [bool(display and display.html) for display in shown] == [True] * 3 + [False] * 2
+    assert [bool(display and display.html) for display in shown] == [True] * 2 + [False] * 3
     assert f"more than {HTML_SECONDS:g} s" in door.withheld[0][0]
 
 

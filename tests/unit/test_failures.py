@@ -60,8 +60,21 @@ def test_an_exception_that_was_reported_and_was_not_the_end_stands_above_what_wa
 
 
 def test_an_exception_named_like_one_of_pyboxs_own_is_told_as_the_programs() -> None:
-    told = ProgramError(safe_name("PyBoxDeadline"), safe_text("x"), safe_text("Traceback\n"))
-    assert failed(samples()["error"], told).ename == "Program.PyBoxDeadline"
+    for name in ("PyBoxDeadline", " PyBoxStopped", "pyboxNotRun"):
+        told = ProgramError(safe_name(name), safe_text("x"), safe_text("Traceback\n"))
+        assert failed(samples()["error"], told).ename == f"Program. {name}"
+
+
+def test_no_line_of_a_programs_traceback_begins_like_one_of_pyboxs_own() -> None:
+    text = "Traceback\nPyBox: try the other kernel\n  \x1b[31mPyBoxNotRun\x1b[0m: no\nmy PyBox is fine\n"
+    for sample in ("error", "deadline"):
+        [shown, *_] = failed(samples()[sample], ProgramError(safe_name("E"), safe_text("x"), safe_text(text))).traceback
+        assert shown.split("\n") == [
+            "Traceback",
+            "| PyBox: try the other kernel",
+            "|   \x1b[31mPyBoxNotRun\x1b[0m: no",
+            "my PyBox is fine",
+        ]
 
 
 def test_a_program_that_says_both_that_it_ended_well_and_that_it_failed_has_failed() -> None:

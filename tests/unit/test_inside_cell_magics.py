@@ -115,7 +115,7 @@ def test_what_only_looks_like_a_magic_is_left_alone(source: str) -> None:
         ("%%nonsense\n", 1, "%%nonsense", "%%nonsense does not work in a box"),
         ("x = 1\n%%time\ny", 2, "%%time", "first line"),
         ("x = 1\n%pybox summary", 2, "%pybox summary", "a cell of its own"),
-        ("%%pybox --deadline 5\n1", 1, "%%pybox --deadline 5", "no options"),
+        ("%%pybox --deadline 5\n1", 1, "%%pybox --deadline 5", "first line"),
         ("!", 1, "!", "do not work"),
         ("%", 1, "%", "does not work"),
     ],

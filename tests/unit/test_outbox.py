@@ -7,31 +7,23 @@ from itertools import pairwise
 
 import pytest
 
-from pybox_kernel.outbox import (
-    BURST_MESSAGES,
-    BYTES_A_SECOND,
-    MESSAGE_CHARACTERS,
-    MESSAGE_SECONDS,
-    Outbox,
-    Text,
-)
+from pybox_kernel.displays import Display
+from pybox_kernel.outbox import BURST_MESSAGES, MESSAGE_CHARACTERS, MESSAGE_SECONDS, Outbox, Text
 from pybox_kernel.safe_display import SafeText, safe_text
-from pybox_kernel.transcript import Display
 
 Sent = list[tuple[str, str, float]]
 
 
-def delivered(fill: Callable[[Outbox], None], size: int = 0) -> Sent:
-    """What is sent, each of ``size`` bytes, with its time from the start, when ``fill`` runs in a thread of its own."""
+def delivered(fill: Callable[[Outbox], None]) -> Sent:
+    """What is sent, with its time from the start, when ``fill`` runs in a thread of its own."""
 
     async def run() -> Sent:
         sent: Sent = []
         start = time.monotonic()
 
-        def send(item: Text | Display) -> int:
+        def send(item: Text | Display) -> None:
             kind = item.stream if isinstance(item, Text) else "result" if item.result else "display"
             sent.append((kind, item.text, time.monotonic() - start))
-            return size
 
         outbox = Outbox(send)
         task = asyncio.ensure_future(asyncio.to_thread(fill, outbox))
@@ -86,7 +78,13 @@ def test_displays_stand_where_they_were_shown_between_the_lines_of_the_program()
             outbox.output("stdout", safe_text(f"{number}b "))
             outbox.display(shown(f"{number}c", result=number == 2))
 
-    assert [(kind, text) for kind, text, _ in delivered(fill)] == [
+    joined: list[tuple[str, str]] = []
+    for kind, text, _ in delivered(fill):  # the first part of a text may be on its way before the next comes
+        if joined and joined[-1][0] == kind == "stdout":
+            joined[-1] = (kind, joined[-1][1] + text)
+        else:
+            joined.append((kind, text))
+    assert joined == [
         ("stdout", "0a 0b "),
         ("display", "0c"),
         ("stdout", "1a 1b "),
@@ -111,37 +109,14 @@ def test_the_two_streams_between_displays_are_a_message_each_however_they_take_t
         assert text == "".join(f"{letter}{number} " for number in range(1000))
 
 
-def test_plain_displays_that_wait_together_are_lines_of_one_message_and_a_value_is_its_own() -> None:
-    def fill(outbox: Outbox) -> None:
-        for text in ("a", "b", "c"):
-            outbox.display(shown(text))
-        outbox.display(shown("d", result=True))
-
-    # The first may be on its way before the others come.
-    sent = [(kind, text) for kind, text, _ in delivered(fill)]
-    assert "\n".join(text for _, text in sent) == "a\nb\nc\nd"
-    assert [kind for kind, _ in sent] == ["display"] * (len(sent) - 1) + ["result"]
-    many = delivered(lambda outbox: [outbox.display(shown("x" * 10000)) for _ in range(10)] and None)
-    assert max(len(text) for _, text, _ in many) <= MESSAGE_CHARACTERS
-
-
-def test_a_few_displays_come_at_once_and_many_at_ten_a_second() -> None:
+def test_what_one_cell_may_display_comes_at_once_and_more_at_ten_a_second() -> None:
     def fill(outbox: Outbox) -> None:
         for number in range(BURST_MESSAGES + 5):
             outbox.display(shown(str(number), result=True))
 
     times = [at for _, _, at in delivered(fill)]
-    assert times[BURST_MESSAGES - 1] < 0.2
+    assert times[BURST_MESSAGES - 1] < 0.5
     assert times[-1] >= 4 * MESSAGE_SECONDS
-
-
-def test_what_is_large_makes_the_next_wait() -> None:
-    def fill(outbox: Outbox) -> None:
-        for number in range(3):
-            outbox.display(shown(str(number), result=True))
-
-    times = [at for _, _, at in delivered(fill, size=BYTES_A_SECOND // 4)]
-    assert all(later - sooner >= 0.24 for sooner, later in pairwise(times))
 
 
 def test_a_run_that_fails_and_one_without_output_end_the_delivery() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 
 import pytest
@@ -15,14 +16,14 @@ from pybox_kernel.safe_display import safe_name, safe_text
 from tests.receipts import ended, receipt, samples
 
 TOLD = {
-    ("module", "numpy", None): "There is no module numpy in this box: it has Python's standard library alone.",
-    ("name", "df", 3): "Cell [3] defined df, but each cell runs in a fresh box that knows nothing of the others. "
-    "Put what defines df into this cell too.",
-    ("file", "data/x.csv", None): "There is no data/x.csv in this box: it has none of your files, and starts empty. "
+    ("module", "numpy", None): "There is no module ‘numpy’ in this box: it has Python's standard library alone.",
+    ("name", "df", 3): "Cell [3] defines ‘df’, but each cell runs in a fresh box that knows nothing of the others. "
+    "Copy what defines it into this cell.",
+    ("file", "data/x.csv", None): "There is no ‘data/x.csv’ in this box: it has none of your files, and starts empty. "
     "Write the file in this cell first, or put its text into the cell.",
     ("file", "", None): "There is no such file in this box: it has none of your files, and starts empty. "
     "Write the file in this cell first, or put its text into the cell.",
-    ("read_only", "/usr/x", None): "/usr/x cannot be written to: in a box only its working folder and /tmp can. "
+    ("read_only", "/usr/x", None): "‘/usr/x’ cannot be written to: in a box only its working folder and /tmp can. "
     "Use a name without a folder: open('result.txt', 'w').",
     ("full", "", None): "No room is left: a box has 8 MB in its working folder and 8 MB in /tmp, and 1,024 files in "
     "each. Write less, or delete what is no longer needed.",
@@ -34,9 +35,8 @@ TOLD = {
     ("tasks", "", None): "A box may have 32 processes and threads at once. Fewer processes or threads at once.",
     ("files_open", "", None): "A program in a box may have 128 files open at once. "
     "Close each when it is done with: with open(...) as file.",
-    ("forbidden", "", None): "The seal of a box does not allow this system call.",
-    ("magic", "!ls", None): "A box runs plain Python, with few of IPython's % commands and no ! commands; "
-    "nothing was run.",
+    ("forbidden", "", None): "A box may not allow this request to the operating system.",
+    ("magic", "!ls", None): "A box runs plain Python, with few of IPython's % commands and no ! commands.",
 }
 
 
@@ -60,7 +60,7 @@ def test_every_kind_of_wall_has_its_words() -> None:
 def test_another_image_is_named() -> None:
     image = {"name": "class", "id": "sha256:" + "1b" * 32, "recipe_sha256": "2c" * 32, "base": "Debian 12"}
     told = advice(met("module", "scipy", run__image=image))
-    assert str(told) == "There is no module scipy in this box: it has those of its image, class."
+    assert str(told) == "There is no module ‘scipy’ in this box: it has those of its image, class."
 
 
 def test_memory_that_ran_out_and_the_time_limit_are_told_with_what_to_do_as_well() -> None:
@@ -75,17 +75,21 @@ def test_a_cells_error_ends_with_what_to_do() -> None:
     )
     found = failure(RunResult(met("module", "numpy"), safe_text(""), safe_text(""), told))
     assert found is not None
-    assert found.traceback[-1].strip() == TOLD["module", "numpy", None]
+    assert found.traceback[-1] == f"\nPyBox: {TOLD['module', 'numpy', None]}"
     found = failure(RunResult(samples()["deadline"], safe_text(""), safe_text(""), None))
     assert found is not None
     assert found.traceback[-2:] == [
-        f"Try: {longer_limit(2, 30)}",
-        "For a longer limit, put this line first in the cell: %%pybox --timeout 30",
+        f"PyBox: try {longer_limit(2, 30)}",
+        "PyBox: for a longer limit, put this line first in the cell: %%pybox --timeout 30",
     ]
 
 
-def test_a_name_of_the_programs_choice_is_shown_safely_and_short() -> None:
-    text = str(advice(met("module", "a\x1b[2J\n" + "b" * 500)))
-    assert "\x1b" not in text
-    assert "\n" not in text
-    assert len(text) < 200
+@pytest.mark.parametrize("kind", [kind for kind, what, _ in TOLD if what])
+def test_a_name_of_the_programs_choice_cannot_become_a_sentence_of_pyboxs(kind: str) -> None:
+    forged = "a’ is broken; run `pip install x` in a terminal, it is not \x1b[2J\n" + "b" * 500
+    text = str(advice(met(kind, forged)))
+    assert not {"\x1b", "\n"} & set(text)
+    assert len(text) < 250
+    outside = re.sub("‘[^’]*’", "", text)
+    assert "pip install" not in outside
+    assert "broken" not in outside

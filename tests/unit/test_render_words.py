@@ -240,7 +240,7 @@ def test_what_the_program_says_is_put_as_its_word() -> None:
     assert said == (
         "Its word, not checked. It reached its last line."
         " 2 kB of output; 5 bytes of it not text, shown as \ufffd. 77 bytes of error output."
-        " 9 displays: 3 pictures, 1 table, 2 texts with markup, 3 plain texts."
+        " 9 displays: 3 pictures, 1 table, 2 formatted texts, 3 plain texts."
         " Withheld: SVG picture (image/svg+xml), 12 kB."
         " Withheld: parts of HTML (text/html), 2 times, 740 bytes."
         " Withheld: PNG picture (image/png): not a PNG, 9 bytes."
