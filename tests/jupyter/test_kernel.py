@@ -366,7 +366,9 @@ def test_the_kernel_says_what_it_is(kernel: Any) -> None:
 @pytest.mark.parametrize("kind", ["execute_request", "complete_request", "inspect_request", "create_subshell_request"])
 def test_the_control_channel_takes_no_code(kernel: Any, kind: str) -> None:
     client = kernel.client
-    client.control_channel.send(client.session.msg(kind, {"code": "print(1)", "cursor_pos": 1}))
+    message = client.session.msg(kind, {"code": "print(1)", "cursor_pos": 1})
+    kernel.asked.add(message["header"]["msg_id"])
+    client.control_channel.send(message)
     assert kernel.ask("interrupt_request", {}, "control") == {"status": "ok"}  # in its order, and nothing before it
 
 

@@ -167,4 +167,4 @@ def test_a_summary_has_a_line_for_each_cell_that_ran_and_needs_no_box(kernel: An
 
 
 def test_a_command_that_is_none_is_an_error_that_names_the_nearest(kernel: Any) -> None:
-    assert "Did you mean `%pybox summary`?" in kernel.run("%pybox sumary").error["evalue"]
+    assert "Did you mean `%pybox summary`?" in str(kernel.run("%pybox sumary").error["traceback"])
