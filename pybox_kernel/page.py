@@ -46,6 +46,8 @@ class Page:
         self._running = RunningPanel(self.show, stop)
         self._lines: deque[Line] = deque(maxlen=MOST_LINES)
         self._receipts = 0
+        self._in_mid_line = False
+        """The last of what the program printed did not end its line."""
 
     @asynccontextmanager
     async def running(self, outbox: Outbox) -> AsyncIterator[None]:
@@ -61,10 +63,12 @@ class Page:
                     log.warning("The panel of a running cell failed", exc_info=error)
 
     def output(self, item: Text) -> None:
+        self._in_mid_line = not item.text.endswith("\n")
         self._publish("stream", {"name": item.stream, "text": item.text})
 
     def display(self, display: Display, execution_count: int) -> None:
         data = bundle(display)
+        self._in_mid_line = False
         if display.result:
             content = {"data": data, "metadata": {}, "execution_count": execution_count}
             self._publish("execute_result", content)
@@ -76,13 +80,15 @@ class Page:
         self.show({"text/plain": f"PyBox: {text}", "text/html": notice_html(text)})
 
     def error(self, failure: Failure) -> None:
+        self._in_mid_line = False
         self._publish("error", failure._asdict())
 
     def receipt(self, receipt: Receipt, execution_count: int) -> None:
         self._lines.append(line_of(execution_count, receipt))
         self._receipts += 1
         if self._look() != "none":
-            self._panels.show(receipt, alive=self._alive)
+            self._panels.show(receipt, alive=self._alive, in_mid_line=self._in_mid_line)
+        self._in_mid_line = False
 
     def summary(self) -> None:
         """All receipts of the session as one table."""

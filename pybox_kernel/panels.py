@@ -31,7 +31,8 @@ class Later(Protocol):
 
 
 class Panel(NamedTuple):
-    receipt: Receipt
+    still: Mapping[str, object]
+    """What takes its place."""
     widget: Any
     display_id: str
 
@@ -52,15 +53,16 @@ class Panels:
         self._closed: deque[tuple[str, str]] = deque(maxlen=MOST_REOPENED)
         self._reopened: dict[str, Any] = {}
 
-    def show(self, receipt: Receipt, *, alive: bool) -> None:
+    def show(self, receipt: Receipt, *, alive: bool, in_mid_line: bool = False) -> None:
+        still = widget.bundle(receipt, in_mid_line=in_mid_line)
         if not alive:
-            self._show(widget.bundle(receipt))
+            self._show(still)
             return
         while len(self._alive) >= MOST_ALIVE:
             self._put_out()
-        panel = Panel(receipt, widget.panel(receipt), uuid4().hex)
+        panel = Panel(still, widget.panel(receipt), uuid4().hex)
         self._alive.append(panel)
-        self._show(widget.bundle(receipt, panel.widget), panel.display_id)
+        self._show(widget.with_panel(still, panel.widget), panel.display_id)
         self._later(fresh_seconds(), lambda: self._put_out_with(panel))
 
     def reopen(self) -> None:
@@ -84,7 +86,7 @@ class Panels:
 
     def _put_out(self) -> None:
         panel = self._alive.popleft()
-        self._show(widget.bundle(panel.receipt), panel.display_id, "update_display_data")
+        self._show(panel.still, panel.display_id, "update_display_data")
         self._closed.append((panel.widget.model_id, panel.widget.value))
         widget.close(panel.widget)
 

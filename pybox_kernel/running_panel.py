@@ -17,6 +17,8 @@ __all__ = ["TICK_SECONDS", "RunningPanel"]
 TICK_SECONDS: Final = 0.2
 """From one step of the bar to the next."""
 
+NOTHING: Final = {"text/plain": ""}
+"""Not a bundle without any form, of which nbconvert complains."""
 MAKING: Final = "Making a fresh box"
 RUNNING: Final = "Running in a sealed box"
 
@@ -25,7 +27,7 @@ class RunningPanel:
     """One panel for all cells of a kernel, shown anew for each, since every widget costs the page and this process.
 
     ``show`` puts it on the page, ``tick`` moves it, ``hide`` takes it off. What is left of it in the notebook is an
-    output without data. Its models live until ``close``; hidden, they draw nothing, also where a page that was saved
+    empty text, of no height. Its models live until ``close``; hidden, they draw nothing, also where a page that was saved
     during a run is opened again.
     """
 
@@ -66,7 +68,7 @@ class RunningPanel:
 
     def hide(self) -> None:
         if self._display_id:
-            self._show({}, self._display_id, "update_display_data")
+            self._show(NOTHING, self._display_id, "update_display_data")
             self._box.layout.display = "none"
             self._display_id = ""
 

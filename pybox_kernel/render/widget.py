@@ -13,9 +13,11 @@ from pybox_kernel.render.html import render_html
 from pybox_kernel.render.text import render_short
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pybox_kernel.receipt import Receipt
 
-__all__ = ["VIEW", "bundle", "close", "panel", "panel_of"]
+__all__ = ["VIEW", "bundle", "close", "panel", "panel_of", "with_panel"]
 
 VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
@@ -39,12 +41,15 @@ def close(shown: Any) -> None:
         model.close()
 
 
-def bundle(receipt: Receipt, shown: Any = None) -> dict[str, object]:
-    """The data of a display message; with the panel ``shown`` where there is one."""
-    data: dict[str, object] = {
-        "text/plain": render_short(receipt),
+def bundle(receipt: Receipt, *, in_mid_line: bool = False) -> dict[str, object]:
+    """The data of a display message. The text is lines of its own, also in a terminal where the program's last line
+    is still open."""
+    return {
+        "text/plain": ("\n" if in_mid_line else "") + render_short(receipt) + "\n",
         "text/html": render_html(receipt, with_json=False),
     }
-    if shown is not None:
-        data[VIEW] = shown._repr_mimebundle_()[VIEW]
-    return data
+
+
+def with_panel(data: Mapping[str, object], shown: Any) -> dict[str, object]:
+    """The same, with the panel ``shown``."""
+    return {**data, VIEW: shown._repr_mimebundle_()[VIEW]}

@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from pybox_kernel.render.html import render_html
 from pybox_kernel.render.text import render_short
-from pybox_kernel.render.widget import VIEW, bundle, close, panel
+from pybox_kernel.render.widget import VIEW, bundle, close, panel, with_panel
 from tests.receipts import samples
 
 
@@ -22,7 +22,7 @@ def models() -> set[Any]:
 def test_every_bundle_carries_text_and_static_html() -> None:
     for receipt in samples().values():
         assert bundle(receipt) == {
-            "text/plain": render_short(receipt),
+            "text/plain": f"{render_short(receipt)}\n",
             "text/html": render_html(receipt, with_json=False),
         }
 
@@ -34,7 +34,7 @@ def test_a_panel_is_three_models_and_none_once_it_is_closed() -> None:
     shown = panel(receipt)
     assert shown.value == render_html(receipt)
     assert len(models() - before) == 3
-    data = bundle(receipt, shown)
+    data = with_panel(bundle(receipt), shown)
     assert data[VIEW] == {"version_major": 2, "version_minor": 0, "model_id": shown.model_id}
     assert data["text/html"] == render_html(receipt, with_json=False)
     close(shown)
@@ -52,3 +52,8 @@ def test_25_receipts_add_less_than_100_kib_to_a_notebook() -> None:
     for cell in cells:
         cell.outputs = [new_output("display_data", bundle(receipts[0]))]
     assert len(nbformat.writes(new_notebook(cells=cells)).encode()) - bare < 100 * 1024
+
+
+def test_where_the_programs_last_line_is_open_the_text_begins_a_new_one() -> None:
+    text = str(bundle(samples()["clean"], in_mid_line=True)["text/plain"])
+    assert text == f"\n{render_short(samples()['clean'])}\n"

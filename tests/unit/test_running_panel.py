@@ -10,7 +10,7 @@ import pytest
 
 from pybox_kernel.outbox import Outbox
 from pybox_kernel.render.widget import VIEW
-from pybox_kernel.running_panel import TICK_SECONDS, RunningPanel
+from pybox_kernel.running_panel import NOTHING, TICK_SECONDS, RunningPanel
 from tests.unit.test_panels import Page, models
 
 
@@ -25,13 +25,13 @@ def parts(panel: RunningPanel) -> tuple[Any, Any]:
     return bar, button
 
 
-def test_it_stands_there_while_a_cell_runs_and_leaves_an_output_without_data(page: Page) -> None:
+def test_it_stands_there_while_a_cell_runs_and_leaves_an_empty_text(page: Page) -> None:
     panel = RunningPanel(page.show, lambda: None)
     panel.show()
     [shown] = page.by_id.values()
     assert shown[VIEW]["model_id"] == panel._box.model_id
     panel.hide()
-    assert list(page.by_id.values()) == [{}]
+    assert list(page.by_id.values()) == [NOTHING]
     assert len(page.outputs) == 1
 
 
@@ -78,7 +78,7 @@ def test_a_hundred_cells_need_no_more_models_than_one_and_none_is_left(page: Pag
     panel.close()
     panel.close()
     assert models() == before
-    assert set(map(str, page.by_id.values())) == {"{}"}
+    assert all(data == NOTHING for data in page.by_id.values())
 
 
 def test_it_follows_a_cell_from_the_moment_its_program_started(page: Page) -> None:
@@ -99,4 +99,4 @@ def test_it_follows_a_cell_from_the_moment_its_program_started(page: Page) -> No
     before, after = asyncio.run(cell())
     assert "value=" not in before
     assert "of 2 s" in after
-    assert list(page.by_id.values()) == [{}]
+    assert list(page.by_id.values()) == [NOTHING]
