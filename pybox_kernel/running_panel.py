@@ -27,8 +27,8 @@ class RunningPanel:
     """One panel for all cells of a kernel, shown anew for each, since every widget costs the page and this process.
 
     ``show`` puts it on the page, ``tick`` moves it, ``hide`` takes it off. What is left of it in the notebook is an
-    empty text, of no height. Its models live until ``close``; hidden, they draw nothing, also where a page that was saved
-    during a run is opened again.
+    empty text, of no height. Its models live until ``close``; hidden, they draw nothing, also where a page that was
+    saved during a run is opened again.
     """
 
     def __init__(self, show: Show, stop: Callable[[], None]) -> None:
