@@ -7,6 +7,7 @@ interrupt, and the engine would go on working for nobody.
 from __future__ import annotations
 
 import json
+import re
 import time
 from contextlib import closing
 from pathlib import Path
@@ -58,7 +59,7 @@ def import_rootfs(client: docker.APIClient, tar_path: str, reference: str, chang
     return str(events[-1]["status"])
 
 
-def build(client: docker.APIClient, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+def build(client: docker.APIClient, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
     """What a failed build had finished stays in the engine under the labels that its ``Dockerfile`` set."""
     params = {
         "t": reference,
@@ -99,7 +100,7 @@ def _talk(
     path: str,
     params: Mapping[str, Any],
     headers: Mapping[str, str],
-    data: bytes | IO[bytes] | None = None,
+    data: IO[bytes] | None = None,
 ) -> list[dict[str, Any]]:
     """Posts, and collects the engine's events until it has finished, within the client's time limit.
 
@@ -129,5 +130,6 @@ def _told(events: list[dict[str, Any]], error: str) -> str:
     if not error.startswith("The command "):
         return error
     printed = "".join(str(event.get("stream", "")) for event in events).rpartition(" ---> Running in ")[2]
-    said = printed.partition("\n")[2].split("Removing intermediate container")[0].strip()
+    said = printed.partition("\n")[2].split("Removing intermediate container")[0]
+    said = re.sub(r"\x1b\[[0-9;]*m", "", said).strip()  # the engine colours what a step says of errors
     return said[-TOLD_BYTES:] or f"a step of the build ended with {error.rpartition(' ')[2]}"
