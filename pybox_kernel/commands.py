@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from pybox_kernel.errors import OptionError
 
-__all__ = ["COMMANDS", "OPTIONS", "Options", "command_of", "options_of"]
+__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "options_of"]
 
 MAGIC: Final = "%pybox"
 CELL_MAGIC: Final = "%%pybox"
-COMMANDS: Final = {"summary": "all receipts of this session, as one table"}
+COMMANDS: Final = {
+    "summary": "all receipts of this session, as one table",
+    "use": "what all later cells ask for",
+}
 
 
 class Option(NamedTuple):
@@ -24,19 +27,36 @@ class Option(NamedTuple):
 
 
 OPTIONS: Final = {
+    "image": Option("NAME", "the image that boxes are made from", "data"),
     "timeout": Option("S", "a time limit in seconds", "10"),
 }
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a cell asks for, each as it was written; None where it does not."""
+    """What a cell asks for, each as it was written; None and nothing where it does not."""
 
+    image: str | None = None
     timeout: str | None = None
 
+    def over(self, others: Options) -> Options:
+        """These, and where they ask for nothing, what ``others`` ask for."""
+        return replace(others, **{f.name: found for f in fields(self) if (found := getattr(self, f.name))})
 
-def command_of(code: str) -> str | None:
-    """The command that a cell holds, one of ``COMMANDS``, alone but for comments and empty lines; None for a program.
+    def __str__(self) -> str:
+        values = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return shlex.join(word for name, value in values if value for word in (f"--{name}", value))
+
+
+class Command(NamedTuple):
+    """``name`` is one of ``COMMANDS``."""
+
+    name: str
+    options: Options = Options()
+
+
+def command_of(code: str) -> Command | None:
+    """The command that a cell holds, alone but for comments and empty lines; None for a program.
 
     Raises OptionError for a command that is none, or has what it does not take.
     """
@@ -55,9 +75,11 @@ def command_of(code: str) -> str | None:
         near = get_close_matches(name, COMMANDS, 1)
         meant = f"Did you mean `{MAGIC} {near[0]}`?" if near else f"There are {known}."
         raise OptionError(f"There is no `{MAGIC} {name[:40]}`.", meant)
+    if name == "use":
+        return Command(name, read_options(words, f"{MAGIC} {name}"))
     if words:
         raise OptionError(f"`{MAGIC} {name}` takes nothing more.", "Leave it out.")
-    return name
+    return Command(name)
 
 
 def options_of(code: str) -> tuple[str, Options]:

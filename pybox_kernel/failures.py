@@ -55,7 +55,7 @@ def failure(result: RunResult) -> Failure | None:
     verdict = told_by.verdict
     if told is not None and end.how == "exited":
         name = f"Program. {told.name}" if OWN.match(told.name) else told.name
-        met = advice(receipt)
+        met = advice(receipt) if told.about is None or told.about.kind != "magic" else None  # it says all itself
         return Failure(name, told.value, [*said(told), *([f"\nPyBox: {met}"] if met is not None else [])])
     name = ENDED[end.how]
     if receipt.problem is not None and receipt.problem.code == Stopped.code:

@@ -19,18 +19,19 @@ import comm
 import ipywidgets
 from ipykernel._version import kernel_protocol_version
 from ipykernel.kernelbase import Kernel
-from traitlets import Enum, default
+from traitlets import Enum, Unicode, default
 
 from pybox_kernel import __version__
-from pybox_kernel.commands import command_of, options_of
+from pybox_kernel.commands import Command, Options, command_of, options_of
 from pybox_kernel.completeness import completeness
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import OptionError, PyBoxError
 from pybox_kernel.failures import Failure, failure, failure_of_pybox
 from pybox_kernel.outbox import Outbox, Text
 from pybox_kernel.page import Page
+from pybox_kernel.policy import STDLIB, checked_deadline, policy_for
 from pybox_kernel.runner import RunResult, Stop
-from pybox_kernel.safe_display import safe_text
+from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.session import Session
 from pybox_kernel.session_cells import SessionCells
 
@@ -84,6 +85,10 @@ class PyBoxKernel(Kernel):
         " latter; nothing. The default is that of the variable PYBOX_RECEIPT, or a panel.",
     ).tag(config=True)
 
+    image = Unicode(STDLIB.image, help="The image that boxes are made from, where a cell does not name one.").tag(
+        config=True
+    )
+
     @default("receipt")
     def _receipt_default(self) -> str:
         wish = os.environ.get("PYBOX_RECEIPT", "panel")
@@ -97,6 +102,8 @@ class PyBoxKernel(Kernel):
         self._idle.set()
         self._closing = False
         self._cells = SessionCells()
+        self._used = Options()
+        """What all cells ask for since the last ``%pybox use``."""
         self._page = Page(self._publish, lambda: self.receipt, self._stop_cell)
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]
@@ -167,9 +174,15 @@ class PyBoxKernel(Kernel):
     def _run(self, code: str, outbox: Outbox, stop: Stop) -> RunResult:
         if self._boxes is None:
             self._boxes = Session.open()
-        program, options = options_of(code)
+        program, asked = options_of(code)
+        options = asked.over(self._used)
         return self._boxes.run(
-            program, deadline_seconds=options.timeout, watcher=outbox, stop=stop, earlier=self._cells.defined
+            program,
+            policy=policy_for(options.image or self.image),
+            deadline_seconds=options.timeout,
+            watcher=outbox,
+            stop=stop,
+            earlier=self._cells.defined,
         )
 
     def _conclude(self, result: RunResult) -> dict[str, object]:
@@ -180,9 +193,14 @@ class PyBoxKernel(Kernel):
         self._page.receipt(result.receipt, self.execution_count)
         return reply
 
-    def _obey(self, command: str) -> dict[str, object]:
-        assert command == "summary"
-        self._page.summary()
+    def _obey(self, command: Command) -> dict[str, object]:
+        if command.name == "summary":
+            self._page.summary()
+        else:
+            checked_deadline(policy_for(command.options.image or self.image), command.options.timeout)
+            self._used = command.options
+            asks = f"ask for {self._used}" if str(self._used) else "ask for nothing of their own"
+            self._page.notice(safe_name(f"From here on, cells {asks}; what they get is on each receipt."))
         return self._done()
 
     def _fail(self, told: Failure) -> dict[str, object]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-INSTALL = "Nothing can be installed in a box, which has no network; a package has to be in the image it is made from."
+INSTALL = (
+    "Nothing can be installed in a box, which has no network; to have %s, name it in a file requirements.txt, run"
+    " `pybox-kernel image build mine --from requirements.txt --yes` in a terminal, and put `%%%%pybox --image mine`"
+    " first in the cell."
+)
 DOWNLOAD = "A box has no network, so nothing can be fetched."
 
+INSTALLERS = ("pip", "pip3", "conda", "mamba", "uv", "apt", "apt-get", "npm")
 COMMANDS = {
-    **dict.fromkeys(("pip", "pip3", "conda", "mamba", "uv", "apt", "apt-get", "npm"), INSTALL),
     **dict.fromkeys(("wget", "curl", "git", "gdown", "aria2c", "scp", "ssh", "kaggle"), DOWNLOAD),
     **dict.fromkeys(("ls", "dir", "find", "tree"), "To list files, use os.listdir() or pathlib.Path('.').iterdir()."),
     **dict.fromkeys(("cat", "head", "tail", "less", "more"), "To read a file, use print(open('name').read())."),
@@ -52,13 +56,25 @@ def advice_on_command(command: str) -> str:
     words = command.split()
     word = words[0] if words else ""
     if word.startswith("python"):
-        return INSTALL if "pip" in words else "This cell is Python already; write the program into it."
+        return (
+            advice_on_installing(words) if "pip" in words else "This cell is Python already; write the program into it."
+        )
+    if word in INSTALLERS:
+        return advice_on_installing(words)
     return COMMANDS.get(word, "Lines that begin with ! do not work in a box; use Python's own functions.")
+
+
+def advice_on_installing(words: list[str]) -> str:
+    asked = words[words.index("install") + 1 :] if "install" in words else []
+    named = [word.strip("'\"") for word in asked if not word.startswith("-")]
+    return INSTALL % (", ".join(named)[:100] or "a package")
 
 
 def advice_on_magic(name: str, argument: str, whole_cell: bool = False) -> str:
     if name == "pybox":
         return advice_on_pybox(argument, whole_cell)
+    if name in INSTALLERS:
+        return advice_on_installing([name, *argument.split()])
     if name in ("load_ext", "reload_ext"):
         return "The extension %s is not in a box; leave the line out." % argument[:60]
     known = MAGICS.get(name) or COMMANDS.get(name)

@@ -34,6 +34,11 @@ class Advice(NamedTuple):
         return f"{self.what} {self.instead}".strip()
 
 
+IN_DATA: Final = ("matplotlib", "numpy", "pandas", "PIL", "dateutil")
+"""Modules of the image ``data``."""
+MAKE_DATA: Final = "`pybox-kernel setup --yes --with data`"
+MAKE_OWN: Final = "`pybox-kernel image build mine --from requirements.txt --yes`"
+
 LESS_DATA: Final = "Less data at a time."
 FEWER_TASKS: Final = "Fewer processes or threads at once."
 
@@ -55,7 +60,14 @@ def longer_limit(limit: float, longest: float) -> str:
 def module(wall: Wall, _: Policy, image: str) -> Advice:
     holds = "Python's standard library alone" if image == "stdlib" else f"those of its image, {safe_name(image, 40)}"
     which = f"no module {quoted(wall)}" if DOTTED.fullmatch(wall.what) else "no such module"
-    return Advice(f"There is {which} in this box: it has {holds}.", "")
+    if wall.what.partition(".")[0] in IN_DATA:
+        instead = f"Put this line first in the cell: %%pybox --image data (made once by {MAKE_DATA})."
+    else:
+        instead = (
+            f"If it is a package, name it in a file requirements.txt, and run {MAKE_OWN}; then put this line first "
+        )
+        instead += "in the cell: %%pybox --image mine."
+    return Advice(f"There is {which} in this box: it has {holds}.", instead)
 
 
 def name(wall: Wall, _: Policy, __: str) -> Advice:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pybox_kernel.commands import COMMANDS, Options, command_of, options_of
+from pybox_kernel.commands import COMMANDS, Command, Options, command_of, options_of
 from pybox_kernel.errors import OptionError
 
 
@@ -10,7 +10,7 @@ from pybox_kernel.errors import OptionError
     "code", ["%pybox summary", "\n  %pybox   summary  \n", "# all of them\n%pybox summary\n# done"]
 )
 def test_a_command_is_a_cell_of_its_own(code: str) -> None:
-    assert command_of(code) == "summary"
+    assert command_of(code) == Command("summary")
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,14 @@ def test_anything_else_is_a_program(code: str) -> None:
     [
         (
             "%pybox",
-            "`%pybox` wants a word more. There are `%pybox summary`: all receipts of this session, as one table.",
+            "`%pybox` wants a word more. There are `%pybox summary`: all receipts of this session, as one table; "
+            "`%pybox use`: what all later cells ask for.",
         ),
         ("%pybox sumary", "There is no `%pybox sumary`. Did you mean `%pybox summary`?"),
         (
             "%pybox xyz",
-            "There is no `%pybox xyz`. There are `%pybox summary`: all receipts of this session, as one table.",
+            "There is no `%pybox xyz`. There are `%pybox summary`: all receipts of this session, as one table; "
+            "`%pybox use`: what all later cells ask for.",
         ),
         ("%pybox summary --all", "`%pybox summary` takes nothing more. Leave it out."),
         ("%pybox summary 'a", "The line cannot be read: No closing quotation. Put quotation marks in pairs."),
@@ -53,7 +55,7 @@ def test_a_command_that_is_none_says_what_is_meant(code: str, mistake: str) -> N
 
 def test_every_command_is_understood() -> None:
     for name in COMMANDS:
-        assert command_of(f"%pybox {name}") == name
+        assert command_of(f"%pybox {name}") == Command(name)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +75,14 @@ def test_every_command_is_understood() -> None:
 def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
     code: str, program: str, timeout: str | None
 ) -> None:
-    assert options_of(code) == (program, Options(timeout))
+    assert options_of(code) == (program, Options(timeout=timeout))
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ("%%pybox --timout 5", "no option '--timout'. Did you mean --timeout S, a time limit in seconds?"),
-        ("%%pybox fast", "no option 'fast'. Did you mean --timeout S"),
+        ("%%pybox fast", "no option 'fast'. Did you mean --image NAME"),
         ("%%pybox --timeout", "--timeout wants a value, a time limit in seconds. As in `%%pybox --timeout 10`."),
     ],
 )
@@ -88,3 +90,13 @@ def test_what_cannot_be_asked_for_is_an_error_that_names_the_nearest(line: str, 
     with pytest.raises(OptionError) as caught:
         options_of(f"{line}\nprint(1)")
     assert words in str(caught.value)
+
+
+def test_what_a_notebook_asks_for_holds_where_a_cell_does_not_ask_itself() -> None:
+    used = command_of("%pybox use --image data --timeout 10")
+    assert used == Command("use", Options(image="data", timeout="10"))
+    assert used is not None
+    assert str(used.options) == "--image data --timeout 10"
+    _, asked = options_of("%%pybox --timeout 3\n1")
+    assert asked.over(used.options) == Options(image="data", timeout="3")
+    assert command_of("%pybox use") == Command("use", Options())
