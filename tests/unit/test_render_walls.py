@@ -17,7 +17,8 @@ from tests.receipts import ended, receipt, samples
 
 TOLD = {
     ("module", "numpy.linalg", None): "There is no module ‘numpy.linalg’ in this box: "
-    "it has Python's standard library alone. Put this line first in the cell: %%pybox --image data (made once by `pybox-kernel setup --yes --with data`).",
+    "it has Python's standard library alone. Put this line first in the cell: %%pybox --image data "
+    "(made once by `pybox-kernel setup --yes --with data`).",
     (
         "module",
         "attrs",
