@@ -241,7 +241,9 @@ def as_event(shown: Shown) -> bytes:
         value = shown.data[mime]
         if mime == "text/plain" or (mime == "text/html" and shown.table is not None):
             continue
-        if mime in PICTURES and not rich:
+        if mime in PICTURES and rich:
+            continue  # the same thing once more
+        if mime in PICTURES:
             found = picture(value)
             if found is not None:
                 data[mime] = found[0]

@@ -329,7 +329,7 @@ def test_of_thousands_of_displays_a_hundred_are_shown_and_the_rest_is_counted(se
     assert receipt.ok
 
 
-@case("out-many-displays")
+@case("out-many-displays", "src-plots")
 def test_large_pictures_without_end_are_bounded_in_bytes(session: Session) -> None:
     source = (
         f"{OBJECT}{DRAWN}\nimport random; noise = random.Random(1)\n"
@@ -356,3 +356,10 @@ def test_text_with_angle_brackets_is_text(session: Session) -> None:
     assert printed == f"{text}\n"
     assert isinstance(display, Display)
     assert bundle(display) == {"text/plain": repr(text)}
+
+
+def test_of_a_thing_that_is_two_pictures_one_is_shown_and_nothing_is_withheld(session: Session) -> None:
+    source = f"{OBJECT}{DRAWN}\nsmall = png(1, 1, 0)\nShown(png=small, jpeg=b'\\xff\\xd8\\xff')"
+    page, receipt = shown(session, source)
+    assert [display.picture is not None for display in page.displays] == [True]
+    assert receipt.said.withheld == ()

@@ -20,6 +20,8 @@ from tests.browser.server import LabServer, lab_server
 from tests.browser.survey import LAB, Output, surroundings, survey
 
 WORKSPACES = count(1)
+FRESH_SECONDS = 4
+"""How long a receipt is a panel. A minute outside of these tests."""
 CORPUS_SECONDS = 250.0
 SETTLE_MS = 1000
 LAST = "print('the last of all')"
@@ -29,7 +31,8 @@ LAST = "print('the last of all')"
 def lab(box_image: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     prefix = tmp_path_factory.mktemp("prefix")
     install(prefix=str(prefix))
-    with lab_server(tmp_path_factory.mktemp("lab"), prefix) as server:
+    fresh = {"PYBOX_FRESH_SECONDS": str(FRESH_SECONDS)}
+    with lab_server(tmp_path_factory.mktemp("lab"), prefix, **fresh) as server:
         yield server
 
 

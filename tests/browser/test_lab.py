@@ -2,16 +2,157 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from tests.browser.conftest import Reader
+from tests.browser.notebook import Notebook, written
+
+ENDLESS: Final = "print('begun', flush=True)\nwhile True: pass"
+SOON_MS: Final = 400
+"""For what is to be there within 100 ms, by the kernel's side: what a page on a busy computer adds is in it."""
+STOPPED_MS: Final = 1500
+"""Half a second, and the page's own time."""
+
 pytestmark = pytest.mark.engine
 
+WATCH: Final = """() => {
+    window.seen = {values: []};
+    addEventListener('keydown', event => { if (event.key === 'Enter') seen.asked = performance.now(); }, true);
+    new MutationObserver(() => {
+        const bar = document.querySelector('.jp-OutputArea progress');
+        const shown = bar !== null && bar.offsetParent !== null;
+        if (shown) seen.shown ??= performance.now();
+        if (shown && bar.value !== seen.values.at(-1)) seen.values.push(bar.value);
+        if (!shown && seen.shown) seen.gone ??= performance.now();
+    }).observe(document.body, {childList: true, subtree: true, attributes: true});
+}"""
 
-def test_a_cell_from_the_launcher_shows_its_output_and_below_it_a_receipt(notebook: Any) -> None:
+
+def seen(notebook: Notebook) -> dict[str, Any]:
+    found: dict[str, Any] = notebook.page.evaluate("seen")
+    return found
+
+
+def test_a_cell_from_the_launcher_shows_what_it_prints_its_value_and_below_them_a_receipt(notebook: Notebook) -> None:
+    notebook.launch()
+    cell = notebook.run("print('hello')\n6 * 7")
+    assert [output.strip() for output in notebook.outputs(cell).all_inner_texts()][:2] == ["hello", "42"]
+    assert "✓ Ended normally" in notebook.receipt(cell).inner_text()
+    assert notebook.outputs(cell).count() == 3
+
+
+def test_an_error_shows_its_line_and_the_next_cell_runs(notebook: Notebook) -> None:
+    notebook.launch()
+    cell = notebook.run("total = 0\nprint(10 / total)")
+    shown = notebook.outputs(cell).first.inner_text()
+    assert "ZeroDivisionError: division by zero" in shown
+    assert "line 2" in shown
+    assert "ZeroDivisionError" in notebook.receipt(cell).inner_text()
+    assert "Ended normally" in notebook.receipt(notebook.run("print('next')")).inner_text()
+
+
+def test_a_receipt_unfolds_with_the_mouse_down_to_its_json(notebook: Notebook) -> None:
+    notebook.launch()
+    receipt = notebook.receipt(notebook.run("print('hello')"))
+    said = receipt.get_by_text("Whether the answer is right")
+    assert not said.is_visible()
+    receipt.locator("summary").first.click()
+    said.wait_for()
+    receipt.get_by_text("The same as JSON").click()
+    document = json.loads(receipt.locator("pre").inner_text())
+    assert document["schema"].startswith("pybox.receipt/")
+
+
+def test_a_receipt_unfolds_with_the_keyboard_alone(notebook: Notebook) -> None:
     notebook.launch()
     cell = notebook.run("print('hello')")
-    outputs = notebook.outputs(cell)
-    assert outputs.first.inner_text().strip() == "hello"
-    assert "✓ Ended normally" in notebook.receipt(cell).inner_text()
+    press = notebook.page.keyboard.press
+    press("Escape")
+    press("ArrowUp")
+    fold = "document.activeElement.tagName === 'SUMMARY' && document.activeElement.closest('.jp-OutputArea') !== null"
+    for _ in range(40):
+        if notebook.page.evaluate(fold):
+            break
+        press("Tab")
+    assert notebook.page.evaluate(fold), "no Tab leads to the receipt"
+    press("Enter")
+    notebook.receipt(cell).get_by_text("Whether the answer is right").wait_for(timeout=2000)
+
+
+def test_the_panel_is_there_at_once_moves_and_goes(notebook: Notebook) -> None:
+    notebook.launch()
+    notebook.run("print('so that the kernel has run once')")
+    notebook.page.evaluate(WATCH)
+    cell = notebook.run("import time\ntime.sleep(1.2)\nprint('done')")
+    found = seen(notebook)
+    assert found["shown"] - found["asked"] < SOON_MS, found
+    assert len(found["values"]) > 3, found
+    assert found["values"] == sorted(found["values"])
+    assert "gone" in found
+    assert cell.locator("progress").count() == 0
+    assert "Running in a sealed box" not in cell.inner_text()
+
+
+@pytest.mark.parametrize("button", ["of the panel", "of the toolbar"])
+def test_stop_ends_the_cell(notebook: Notebook, button: str) -> None:
+    notebook.launch()
+    cell = notebook.start(ENDLESS)
+    notebook.outputs(cell).filter(has_text="begun").wait_for()
+    where = cell if button == "of the panel" else notebook.view.locator(".jp-NotebookPanel-toolbar")
+    name = "Stop" if button == "of the panel" else "Interrupt the kernel"
+    stop = where.get_by_role("button", name=name).first
+    stop.wait_for()
+    began = notebook.page.evaluate("performance.now()")
+    stop.click()
+    notebook.receipt(cell).get_by_text("Stopped by you").first.wait_for()
+    assert notebook.page.evaluate("performance.now()") - began < STOPPED_MS
+    notebook.wait_for_kernel("idle")
+    assert cell.locator("progress").count() == 0
+    assert "Ended normally" in notebook.receipt(notebook.run("print('alive')")).inner_text()
+
+
+def test_run_all_stops_after_a_failing_cell(reader: Reader, folder: Path) -> None:
+    file = written(folder / "three.ipynb", ["print('one')", "1/0", "print('three')"])
+    document = json.loads(file.read_text())
+    for cell in document["cells"]:
+        cell["metadata"] = {}
+    file.write_text(json.dumps(document))
+    notebook = reader.notebook
+    notebook.open(f"{folder.name}/three.ipynb")
+    notebook.page.get_by_role("menuitem", name="Run", exact=True).click()
+    notebook.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    notebook.receipt(notebook.cells.nth(1)).wait_for()
+    notebook.wait_for_kernel("idle")
+    notebook.page.wait_for_timeout(500)
+    assert notebook.outputs(notebook.cells.nth(0)).count() == 2
+    assert notebook.outputs(notebook.cells.nth(2)).count() == 0
+
+
+def test_tab_completes_names_of_earlier_cells_too(notebook: Notebook) -> None:
+    notebook.launch()
+    notebook.run("temperature_in_prague = 21")
+    notebook.type("temperature_i")
+    notebook.page.keyboard.press("Tab")
+    offered = notebook.page.locator(".jp-Completer-item")
+    line = notebook.cells.last.locator(".cm-line")
+    offered.or_(line).filter(has_text="temperature_in_prague").first.wait_for()
+    notebook.page.keyboard.press("Escape")
+    notebook.type("import ope")
+    notebook.page.keyboard.press("Tab")
+    offered.or_(line).filter(has_text="operator").first.wait_for()
+
+
+def test_after_a_restart_the_receipts_are_still_there_and_cells_run(notebook: Notebook) -> None:
+    notebook.launch()
+    first = notebook.run("print('before')")
+    notebook.view.get_by_role("button", name="Restart the kernel", exact=True).click()
+    notebook.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+    notebook.wait_for_kernel("idle")
+    second = notebook.run("print('after')")
+    for cell in (first, second):
+        assert "✓ Ended normally" in notebook.receipt(cell).inner_text()
+    assert "not found" not in notebook.view.inner_text()

@@ -1,0 +1,132 @@
+"""Receipts last: saved, closed, reopened, edited; with the kernel and without it; and cost the file little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.browser.conftest import FRESH_SECONDS, NewReader, Reader
+from tests.browser.notebook import Notebook, written
+from tests.browser.server import LabServer
+
+LOST: Final = ("model not found", "Error displaying widget", "Loading widget", "[object Object]")
+PER_25_RECEIPTS: Final = 100 * 1024
+SOURCES: Final = ["print('one')", "1/0", "print('three')"]
+
+pytestmark = pytest.mark.engine
+
+
+def assert_all_there(notebook: Notebook, cells: int = len(SOURCES)) -> None:
+    notebook.wait_until_all_are_drawn()
+    notebook.page.wait_for_timeout(1500)
+    assert_nothing_lost(notebook)
+    assert notebook.cells.count() >= cells
+    for number in range(cells):
+        receipt = notebook.receipt(notebook.cells.nth(number))
+        assert receipt.locator("summary").first.is_visible()
+        assert any(mark in (receipt.text_content() or "") for mark in "✓✗")
+
+
+def assert_nothing_lost(notebook: Notebook) -> None:
+    shown = " ".join(notebook.view.locator(".jp-OutputArea").all_text_contents())
+    assert [words for words in LOST if words in shown] == []
+
+
+def stale(notebook: Notebook) -> None:
+    notebook.page.wait_for_timeout((FRESH_SECONDS + 1) * 1000)
+
+
+@pytest.fixture
+def path(folder: Path) -> str:
+    return f"{folder.name}/{written(folder / 'three.ipynb', SOURCES).name}"
+
+
+@pytest.mark.parametrize(("age", "kernel"), [("fresh", "alive"), ("stale", "alive"), ("stale", "shut down")])
+def test_saved_and_reopened(new_reader: NewReader, lab: LabServer, path: str, age: str, kernel: str) -> None:
+    """Saved while they are fresh, they need the kernel that made them: their widgets are in it, and in no file."""
+    notebook = new_reader().notebook
+    notebook.open(path)
+    notebook.run_all(30)
+    if age == "stale":
+        stale(notebook)
+    notebook.save()
+    notebook.page.close()
+    if kernel == "shut down":
+        lab.end_kernels()
+    again = new_reader().notebook
+    again.open(path)
+    assert_all_there(again)
+
+
+def test_edited_saved_and_reopened_without_a_run(new_reader: NewReader, lab: LabServer, path: str) -> None:
+    notebook = new_reader().notebook
+    notebook.open(path)
+    notebook.run_all(30)
+    stale(notebook)
+    notebook.save()
+    notebook.page.close()
+    lab.end_kernels()
+    second = new_reader().notebook
+    second.open(path)
+    second.type("print('edited')", 0)
+    second.save()
+    second.page.close()
+    lab.end_kernels()
+    third = new_reader().notebook
+    third.open(path)
+    assert "edited" in third.cells.first.inner_text()
+    assert_all_there(third)
+
+
+def test_a_page_that_stays_open_keeps_them_when_they_become_still_and_when_the_kernel_ends(
+    reader: Reader, lab: LabServer, path: str
+) -> None:
+    notebook = reader.notebook
+    notebook.open(path)
+    notebook.run_all(30)
+    assert_all_there(notebook)
+    stale(notebook)
+    assert notebook.view.locator(".jupyter-widgets").count() == 0
+    assert_all_there(notebook)
+    lab.end_kernels()
+    assert_all_there(notebook)
+
+
+def test_a_reload_in_the_middle_of_a_run_leaves_no_lost_panel(new_reader: NewReader, path: str) -> None:
+    notebook = new_reader().notebook
+    notebook.open(path)
+    cell = notebook.cells.nth(len(SOURCES) - 1)
+    notebook.type("import time\nprint('begun', flush=True)\ntime.sleep(1.5)")
+    notebook.page.keyboard.press("Shift+Enter")
+    notebook.outputs(cell).filter(has_text="begun").wait_for()
+    notebook.command("docmanager:save")
+    notebook.page.close()
+    again = new_reader().notebook
+    again.open(path)
+    again.page.wait_for_timeout(3000)
+    assert_nothing_lost(again)
+
+
+def test_25_receipts_add_less_than_100_kib_to_the_file(reader: Reader, folder: Path) -> None:
+    file = written(folder / "many.ipynb", ["print('hello')"] * 25)
+    before = file.stat().st_size
+    notebook = reader.notebook
+    notebook.open(f"{folder.name}/{file.name}")
+    notebook.run_all(60)
+    notebook.save()
+    fresh = file.stat().st_size - before
+    stale(notebook)
+    notebook.save()
+    still = file.stat().st_size - before
+    assert max(fresh, still) < PER_25_RECEIPTS, (fresh, still)
+    assert "widgets" not in notebook.file()["metadata"]
+    assert_all_there(notebook, 25)
+
+
+def test_no_setting_of_the_users_lab_is_written(notebook: Notebook, lab: LabServer) -> None:
+    notebook.launch()
+    notebook.run("print('hello')")
+    written_files = {path.name for path in lab.settings.rglob("*") if path.is_file()}
+    assert written_files <= {"themes.jupyterlab-settings"}  # which the tests of themes write, through Lab's own menu
