@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import docker
 import docker.errors
@@ -375,7 +375,7 @@ class DockerEngine:
         with translated(self._address, "import a root file system"):
             return docker_images.import_rootfs(self._client(BUILD_SECONDS), tar_path, reference, changes)
 
-    def build(self, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+    def build(self, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
         with translated(self._address, "build an image"):
             return docker_images.build(self._client(BUILD_SECONDS), context_tar, reference, labels)
 

@@ -58,7 +58,7 @@ def import_rootfs(client: docker.APIClient, tar_path: str, reference: str, chang
     return str(events[-1]["status"])
 
 
-def build(client: docker.APIClient, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+def build(client: docker.APIClient, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
     """What a failed build had finished stays in the engine under the labels that its ``Dockerfile`` set."""
     params = {
         "t": reference,
@@ -99,7 +99,7 @@ def _talk(
     path: str,
     params: Mapping[str, Any],
     headers: Mapping[str, str],
-    data: bytes | IO[bytes] | None = None,
+    data: IO[bytes] | None = None,
 ) -> list[dict[str, Any]]:
     """Posts, and collects the engine's events until it has finished, within the client's time limit.
 

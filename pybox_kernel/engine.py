@@ -8,7 +8,7 @@ EngineMissing, EngineDenied, EngineTimeout, EngineRefused, EngineNotFound.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 __all__ = ["Connection", "ContainerRecord", "Engine", "EngineFacts", "ImageRecord", "Removal"]
 
@@ -152,7 +152,7 @@ class Engine(Protocol):
         """Makes an image of one layer out of a tar file of a root file system. Returns its id."""
         ...
 
-    def build(self, context_tar: bytes, reference: str, labels: Mapping[str, str]) -> str:
+    def build(self, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
         """Builds from a tar of a context with a ``Dockerfile``, without network and without pulling. Returns the id."""
         ...
 

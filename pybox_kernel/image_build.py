@@ -1,29 +1,30 @@
 """Makes a box image as planned, looks into it, and records it.
 
 Whatever stops it (an error, Ctrl-C), nothing of it is left: no image, container or file. Each build has tags
-and a label of its own, so two of them, of whatever installations, never take one another's images.
+and a label of its own, so two of them, of whatever installations, never take one another's images. Only this computer
+uses the network, for the base and for packages; what runs in the engine has none.
 """
 
 from __future__ import annotations
 
 import errno
-import io
+import re
 import secrets
-import tarfile
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import ValidationError
 
-from pybox_kernel import rootfs
+from pybox_kernel import rootfs, wheels
 from pybox_kernel.errors import EngineError, EngineRefused, SetupError
+from pybox_kernel.image_context import write_context
 from pybox_kernel.image_recipes import DebianBase, Recipe, RegistryBase, Value, program_files
-from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, LOOK, RECIPE_LABEL, dockerfile
-from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage
+from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, LOOK, LOOK_BASE, RECIPE_LABEL, dockerfile
+from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage, base_in_use
 from pybox_kernel.seal import PYTHON
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str], None]
 
-__all__ = ["carry_out"]
+__all__ = ["carry_out", "remove", "target_of"]
+
+Found = TypeVar("Found", bound=Value)
 
 LOOK_SECONDS: Final = 30.0
 CLEAR_SECONDS: Final = 20.0
@@ -52,10 +55,7 @@ def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress)
     with ExitStack() as undo:
         undo.callback(_clear, engine, build, progress)
         base_image = plan.base_image or _make_base(engine, plan.recipe.base, build, progress, undo)
-        progress("Building the box image")
-        labels = {IMAGE_LABEL: plan.name, RECIPE_LABEL: plan.recipe.sha256}
-        with _told("The box image could not be built"):
-            image_id = engine.build(_context(plan.recipe.base, base_image.id, build), reference, labels)
+        image_id = _build(engine, plan, base_image, build, reference, progress)
         progress("Looking into it")
         with _told("The new image could not be looked into"):
             inside = _look(engine, image_id, build)
@@ -79,8 +79,21 @@ def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress)
         undo.pop_all()
     progress(f"The box image '{plan.name}' is ready: Python {inside.python}, {size / 1e6:.0f} MB")
     if former is not None:
-        _remove_former(engine, former, recorded, progress)
+        _remove_former(engine, store, former, progress)
     return recorded
+
+
+def remove(engine: Engine, store: ImageStore, recorded: RecordedImage, progress: Progress) -> None:
+    """Removes a recorded image, and its base where no other image is made on it. Raises SetupError if it is in use."""
+    try:
+        engine.remove_image(recorded.reference)
+    except EngineRefused as error:
+        raise SetupError(
+            f"The box image '{recorded.name}' could not be removed: {error.message}",
+            "If a box still runs in it, wait until it has ended, and try again.",
+        ) from error
+    store.strike(recorded)
+    _remove_base(engine, store, recorded, progress)
 
 
 def _make_base(
@@ -109,16 +122,24 @@ def _make_base(
     return BaseImage(id=image_id, reference=reference)
 
 
-def _context(base: RegistryBase | DebianBase, base_id: str, build: str) -> bytes:
-    files = {"Dockerfile": dockerfile(base.kind, base_id, build).encode()}
-    files.update((f"pybox/{file.name}", file.content) for file in program_files())
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), 0o444
-            tar.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
+def _build(engine: Engine, plan: Plan, base_image: BaseImage, build: str, reference: str, progress: Progress) -> str:
+    """Fetches the packages, if there are to be any, and has the engine build. The new image's id."""
+    recipe, offer = plan.recipe, plan.recipe.offer
+    labels = {IMAGE_LABEL: plan.name, RECIPE_LABEL: recipe.sha256}
+    steps = dockerfile(recipe.base.kind, base_image.id, build, offers=offer is not None)
+    with (
+        _told("The box image could not be built"),
+        tempfile.TemporaryDirectory(prefix="pybox-build-", ignore_cleanup_errors=True) as name,
+        tempfile.TemporaryFile() as context,
+    ):
+        stage = None
+        if offer is not None:
+            progress(f"Fetching {len(offer.pins)} Python packages")
+            stage = wheels.fetch(offer.lock, target_of(engine, base_image.id), Path(name), progress)
+        write_context(context, steps, program_files(), offer.preload if offer is not None else (), stage)
+        context.seek(0)
+        progress("Building the box image")
+        return engine.build(context, reference, labels)
 
 
 class _Inside(Value):
@@ -130,11 +151,36 @@ class _Inside(Value):
     packages: tuple[Package, ...]
 
 
+class _BaseInside(Value):
+    """What ``LOOK_BASE`` prints."""
+
+    python: tuple[int, int]
+    machine: str
+    libc: str
+
+
+def target_of(engine: Engine, base_id: str) -> wheels.Target:
+    """What Python packages on this base have to be made for."""
+    found = _said_in(engine, base_id, secrets.token_hex(6), ["python3", "-I", "-S", "-B", "-c", LOOK_BASE], _BaseInside)
+    glibc = re.fullmatch(r"glibc (\d{1,3})\.(\d{1,3})(\.\d+)?", found.libc)
+    if glibc is None:
+        raise SetupError(
+            f"The base has the C library {found.libc[:40] or 'musl, or another'}, and not glibc, which packages need.",
+            "Build on another base: `pybox-kernel setup --base debian` or `--base python`.",
+        )
+    return wheels.Target(found.python, found.machine, (int(glibc[1]), int(glibc[2])))
+
+
 def _look(engine: Engine, image_id: str, build: str) -> _Inside:
+    return _said_in(engine, image_id, build, [PYTHON, "-I", "-S", "-B", "-c", LOOK], _Inside)
+
+
+def _said_in(engine: Engine, image_id: str, build: str, command: list[str], kind: type[Found]) -> Found:
+    """What a command prints, as its last line, in a container of the image that can do nothing else."""
     name = f"pybox-setup-{build}"
     config = {
         "Image": image_id,
-        "Cmd": [PYTHON, "-I", "-B", "-c", LOOK],
+        "Cmd": command,
         "WorkingDir": "/",
         "NetworkDisabled": True,
         "HostConfig": {
@@ -155,7 +201,7 @@ def _look(engine: Engine, image_id: str, build: str) -> _Inside:
     finally:
         engine.remove(name)
     try:
-        return _Inside.model_validate_json(said.splitlines()[-1] if status == 0 and said else b"")
+        return kind.model_validate_json(said.splitlines()[-1] if status == 0 and said else b"")
     except ValidationError as error:
         printed = said[-300:].decode(errors="replace")
         raise SetupError(
@@ -220,8 +266,13 @@ def _remove(engine: Engine, reference: str, progress: Progress) -> None:
         progress(f"An image is left in the engine: {reference} ({error.message})")
 
 
-def _remove_former(engine: Engine, former: RecordedImage, new: RecordedImage, progress: Progress) -> None:
-    """What this build replaces. A base of a registry stays: it may be in use for something else."""
+def _remove_former(engine: Engine, store: ImageStore, former: RecordedImage, progress: Progress) -> None:
+    """What a build has replaced."""
     _remove(engine, former.reference, progress)
-    if isinstance(former.recipe.base, DebianBase) and former.base_image != new.base_image:
-        _remove(engine, former.base_image.reference, progress)
+    _remove_base(engine, store, former, progress)
+
+
+def _remove_base(engine: Engine, store: ImageStore, gone: RecordedImage, progress: Progress) -> None:
+    """A base of a registry stays: it may be in use for something else."""
+    if isinstance(gone.recipe.base, DebianBase) and not base_in_use(store, gone.base_image):
+        _remove(engine, gone.base_image.reference, progress)

@@ -1,7 +1,7 @@
 """What a box image is made from, as one frozen value that can be stored, compared and hashed.
 
-A recipe holds what decides the content of the image: the base, the in-box programs by their hashes, the steps
-of the build. Its ``sha256`` stands in every receipt.
+A recipe holds what decides the content of the image: the base, the in-box programs by their hashes, the Python
+packages by theirs, the steps of the build. Its ``sha256`` stands in every receipt.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from pybox_kernel.image_steps import dockerfile
+from pybox_kernel.locks import MOST_PACKAGES, Lock, LockedPackage
 
 __all__ = [
     "OFFICIAL_PYTHON",
     "Base",
     "DebianBase",
     "Digest",
+    "Offer",
+    "Pin",
     "Program",
     "ProgramFile",
     "Recipe",
@@ -34,6 +37,9 @@ OFFICIAL_PYTHON: Final = "docker.io/library/python:3.13-slim"
 
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+ModuleName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$", max_length=100)
+]
 
 
 class Value(BaseModel):
@@ -88,16 +94,41 @@ class Program(Value):
     sha256: Sha256
 
 
+class Pin(Value):
+    """One Python package: the version, and the hashes of the files that may be taken."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
+    version: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.!+_-]*$", max_length=200)]
+    hashes: Annotated[tuple[Sha256, ...], Field(min_length=1)]
+
+
+class Offer(Value):
+    """What an image offers beside the standard library."""
+
+    pins: Annotated[tuple[Pin, ...], Field(min_length=1, max_length=MOST_PACKAGES)]
+    """In order of name."""
+    preload: Annotated[tuple[ModuleName, ...], Field(max_length=50)] = ()
+    """Modules that a box imports before it takes a program, so that the time limit is the program's alone."""
+
+    @property
+    def lock(self) -> Lock:
+        return Lock(tuple(LockedPackage(pin.name, pin.version, pin.hashes) for pin in self.pins))
+
+
 class Recipe(Value):
     format: Literal[1]
     base: Base
     programs: tuple[Program, ...]
+    offer: Offer | None = None
     steps_sha256: Sha256
     """Of the build's own instructions."""
 
     @property
     def sha256(self) -> str:
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        parts = self.model_dump(mode="json")
+        if self.offer is None:  # an image without packages keeps the hash it had before there were any
+            del parts["offer"]
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -112,10 +143,16 @@ def program_files() -> tuple[ProgramFile, ...]:
     return tuple(ProgramFile(path.name, path.read_bytes()) for path in paths if path.name != "__init__.py")
 
 
-def current_recipe(base: RegistryBase | DebianBase) -> Recipe:
+def current_recipe(base: RegistryBase | DebianBase, offer: Offer | None = None) -> Recipe:
     """The recipe by which this version of PyBox builds on ``base``."""
     programs = tuple(
         Program(name=file.name, sha256=hashlib.sha256(file.content).hexdigest()) for file in program_files()
     )
-    steps = dockerfile(base.kind, base_id="BASE", build="BUILD")
-    return Recipe(format=1, base=base, programs=programs, steps_sha256=hashlib.sha256(steps.encode()).hexdigest())
+    steps = dockerfile(base.kind, base_id="BASE", build="BUILD", offers=offer is not None)
+    return Recipe(
+        format=1,
+        base=base,
+        programs=programs,
+        offer=offer,
+        steps_sha256=hashlib.sha256(steps.encode()).hexdigest(),
+    )

@@ -12,6 +12,8 @@ __all__ = [
     "FINISH",
     "IMAGE_LABEL",
     "LOOK",
+    "LOOK_BASE",
+    "OFFER",
     "RECIPE_LABEL",
     "dockerfile",
 ]
@@ -21,8 +23,22 @@ RECIPE_LABEL: Final = "org.pybox.recipe"
 BUILD_LABEL: Final = "org.pybox.build"
 """On everything that one build makes, so that a build which fails can find and remove all of it."""
 
+OFFER: Final = "/usr/local/lib/pybox-offer"
+"""Where an image has what it offers beside the standard library: the folder ``packages``, which Python looks into last;
+``preload``, the modules that a box imports before it takes a program, a line each; ``matplotlib``, its list of fonts.
+``inside.preload`` reads it."""
+
+TRY: Final = """\
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        sys.exit("%s cannot be imported: %s: %s" % (name, type(error).__name__, str(error)[:200]))
+"""
+
 FINISH: Final = f"""\
-import compileall, os, py_compile, stat, subprocess, sys, sysconfig
+import compileall, os, py_compile, shutil, site, stat, subprocess, sys, sysconfig
 
 if sys.version_info < (3, 11):
     sys.exit("the Python of this base is " + sys.version.split()[0] + "; PyBox needs 3.11 or newer")
@@ -38,11 +54,47 @@ for folder in (sysconfig.get_path("stdlib"), {PROGRAMS!r}):
 if not done:
     sys.exit("an in-box program could not be compiled")
 
+offer = {OFFER!r}
+if os.path.isdir(offer):
+    packages = os.path.join(offer, "packages")
+    # Some packages carry files that no Python of today can read: these stay as they are.
+    compileall.compile_dir(packages, quiet=2, force=True, workers=0, invalidation_mode=mode)
+    place = site.getsitepackages()[0]
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(place, "pybox-offer.pth"), "w") as file:
+        file.write(packages + "\\n")
+
 if not os.path.exists("/etc/ld.so.cache") and os.path.exists("/sbin/ldconfig"):
     subprocess.run(["/sbin/ldconfig"], check=True)
 for folder, mode in (("/box", 0o755), ("/tmp", 0o1777)):
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, mode)
+
+# Only here does code of a package run: as nobody, so that it can change nothing of the image. It shows that what every
+# box is to import can be imported, and leaves matplotlib's list of fonts, which takes seconds to make.
+if os.path.isdir(offer):
+    with open(os.path.join(offer, "preload")) as file:
+        names = file.read().split()
+    work = "/tmp/pybox-offer"
+    os.mkdir(work, 0o700)
+    os.chown(work, 65534, 65534)
+    environment = {{"PATH": "/usr/bin:/bin", "HOME": work, "MPLCONFIGDIR": work, "MPLBACKEND": "agg"}}
+    environment.update((name + "_NUM_THREADS", "1") for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR"))
+    tried = subprocess.run(
+        [{PYTHON!r}, "-I", "-B", "-c", {TRY!r}, *names], cwd="/", env=environment, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, errors="replace", user=65534, group=65534, extra_groups=[], timeout=300,
+    )
+    if tried.returncode:
+        sys.exit((tried.stderr.strip().splitlines() or ["exit status %d" % tried.returncode])[-1])
+    fonts = os.path.join(offer, "matplotlib")
+    os.mkdir(fonts, 0o755)
+    for name in os.listdir(work):
+        if name.startswith("fontlist-") and name.endswith(".json"):
+            with open(os.open(os.path.join(work, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                content = file.read(4_000_000)
+            with open(os.path.join(fonts, name), "wb") as file:
+                file.write(content)
+    shutil.rmtree(work)
 
 for root, folders, files in os.walk("/"):
     if root == "/":
@@ -81,7 +133,18 @@ print(json.dumps({{**found, "programs": programs, "packages": packages}}))
 """Runs in a container of the finished image and says what is in it, as one line of JSON."""
 
 
-def dockerfile(kind: Literal["debian", "registry"], base_id: str, build: str) -> str:
+LOOK_BASE: Final = """\
+import json, os, platform, sys
+try:
+    libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+except (ValueError, OSError):
+    libc = ""
+print(json.dumps({"python": list(sys.version_info[:2]), "machine": platform.machine(), "libc": libc}))
+"""
+"""Runs in a container of a base, and says for what Python packages have to be made."""
+
+
+def dockerfile(kind: Literal["debian", "registry"], base_id: str, build: str, *, offers: bool = False) -> str:
     """The instructions of one build, on the base whose id is given.
 
     Of a registry's image only the files are taken, nothing of its configuration: no environment, volume, user
@@ -90,4 +153,5 @@ def dockerfile(kind: Literal["debian", "registry"], base_id: str, build: str) ->
     label = f"LABEL {BUILD_LABEL}={build}"
     start = [f"FROM {base_id}", label] if kind == "debian" else ["FROM scratch", label, f"COPY --from={base_id} / /"]
     run = json.dumps(["python3", "-I", "-B", "-c", FINISH])
-    return "\n".join([*start, f"COPY pybox/ {PROGRAMS}/", f"RUN {run}", "WORKDIR /box", ""])
+    copies = [f"COPY pybox/ {PROGRAMS}/", *([f"COPY offer/ {OFFER}/"] if offers else [])]
+    return "\n".join([*start, *copies, f"RUN {run}", "WORKDIR /box", ""])

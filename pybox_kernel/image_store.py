@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from pydantic import AwareDatetime, StringConstraints, ValidationError, model_validator
 
 from pybox_kernel.errors import EngineNotFound, SetupError
+from pybox_kernel.image_offers import built_in_offer
 from pybox_kernel.image_recipes import Digest, Recipe, Sha256, Value, current_recipe
 from pybox_kernel.rootfs import debian_base
 
@@ -25,10 +26,18 @@ if TYPE_CHECKING:
 
     from pybox_kernel.engine import Engine
 
-__all__ = ["SET_UP", "BaseImage", "ImageStore", "Package", "RecordedImage", "expected_recipe", "require"]
+__all__ = [
+    "BaseImage",
+    "ImageStore",
+    "Package",
+    "RecordedImage",
+    "base_in_use",
+    "expected_recipe",
+    "how_to_make",
+    "require",
+]
 
-SET_UP: Final = "Run `pybox-kernel setup --yes`."
-LARGEST_FILE: Final = 4 * 1024 * 1024
+LARGEST_FILE: Final = 16 * 1024 * 1024
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -62,7 +71,7 @@ class RecordedImage(Value):
     size_bytes: int
     created_at: AwareDatetime
     packages: tuple[Package, ...]
-    """Every Debian package in it, with its version."""
+    """Every Debian package in it, with its version. Python's packages are in the recipe."""
 
     @model_validator(mode="after")
     def _hash_is_of_the_recipe(self) -> Self:
@@ -106,14 +115,33 @@ class ImageStore:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
-                images = {**self.load(), image.name: image}
-                document = _Document(format="pybox.images/1", images=tuple(images[name] for name in sorted(images)))
-                self._write(document.model_dump_json(indent=1).encode() + b"\n")
+                self._keep({**self.load(), image.name: image})
         except OSError as error:
             raise SetupError(
                 f"The new image could not be recorded in {self.path}: {error.strerror}.",
                 f"Make room in {self.path.parent} and let this user write there, then run setup again.",
             ) from error
+
+    def strike(self, image: RecordedImage) -> None:
+        """Takes ``image`` off the record, unless another has its name by now."""
+        try:
+            with self._locked():
+                images = dict(self.load())
+                if images.get(image.name) == image:
+                    del images[image.name]
+                    self._keep(images)
+        except OSError as error:
+            raise SetupError(
+                f"The record of images, {self.path}, could not be changed: {error.strerror}.",
+                f"Make room in {self.path.parent} and let this user write there.",
+            ) from error
+
+    def _keep(self, images: Mapping[str, RecordedImage]) -> None:
+        document = _Document(format="pybox.images/1", images=tuple(images[name] for name in sorted(images)))
+        data = document.model_dump_json(indent=1).encode() + b"\n"
+        if len(data) > LARGEST_FILE:
+            raise SetupError("There are too many images to be recorded.", "Remove some: `pybox-kernel image rm NAME`.")
+        self._write(data)
 
     def _read(self) -> bytes | None:
         try:
@@ -163,21 +191,39 @@ def require(engine: Engine, store: ImageStore, name: str = "stdlib") -> Recorded
     """
     recorded = store.load().get(name)
     if recorded is None:
-        raise SetupError(f"The box image '{name}' has not been made yet.", SET_UP)
+        raise SetupError(f"The box image '{name}' has not been made yet.", how_to_make(name))
+    again = how_to_make(name, again=True)
     if recorded.recipe != expected_recipe(recorded):
-        raise SetupError(f"The box image '{name}' was made by another version of PyBox.", SET_UP)
+        raise SetupError(f"The box image '{name}' was made by another version of PyBox.", again)
     try:
         found = engine.image(recorded.id)
     except EngineNotFound as error:
         raise SetupError(
-            f"The box image '{name}' is no longer in the container engine (its id was {recorded.id}).", SET_UP
+            f"The box image '{name}' is no longer in the container engine (its id was {recorded.id}).", again
         ) from error
     if found.id != recorded.id:
-        raise SetupError(f"The engine has {found.id} as the box image '{name}', not {recorded.id}.", SET_UP)
+        raise SetupError(f"The engine has {found.id} as the box image '{name}', not {recorded.id}.", again)
     return recorded
 
 
 def expected_recipe(recorded: RecordedImage) -> Recipe:
     """How this version of PyBox would make the recorded image today, on the same base."""
     base = recorded.recipe.base
-    return current_recipe(debian_base(base.architecture) if base.kind == "debian" else base)
+    offer = built_in_offer(recorded.name) or recorded.recipe.offer
+    return current_recipe(debian_base(base.architecture) if base.kind == "debian" else base, offer)
+
+
+def how_to_make(name: str, *, again: bool = False) -> str:
+    """The next step for who lacks the image ``name``, or has one that is not as it should be."""
+    if name == "stdlib":
+        return "Run `pybox-kernel setup --yes`."
+    if name == "data":
+        return "Run `pybox-kernel setup --yes --with data`."
+    if again or built_in_offer(name) is not None:
+        return f"Run `pybox-kernel image build {name} --yes`."
+    return f"Run `pybox-kernel image build {name} --from requirements.txt --yes`, or choose one of `image list`."
+
+
+def base_in_use(store: ImageStore, base: BaseImage) -> bool:
+    """Whether a recorded image is to be made again on ``base``."""
+    return any(image.base_image == base for image in store.load().values())

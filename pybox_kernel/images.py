@@ -12,16 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybox_kernel import rootfs
+from pybox_kernel import rootfs, wheels
 from pybox_kernel.errors import EngineNotFound, EngineRefused, EngineTimeout, OptionError, SetupError
-from pybox_kernel.image_recipes import OFFICIAL_PYTHON, DebianBase, Recipe, RegistryBase, current_recipe
+from pybox_kernel.image_offers import built_in_offer, in_words
+from pybox_kernel.image_recipes import OFFICIAL_PYTHON, DebianBase, Offer, Recipe, RegistryBase, current_recipe
 from pybox_kernel.image_store import BaseImage, ImageStore, RecordedImage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pybox_kernel.engine import Engine
 
 __all__ = ["BASE_CHOICES", "Cost", "Plan", "plan"]
 
+PACKAGES_MEGABYTES: Final = {"data": 60, "class": 120}
+"""What pip fetches for the built-in images."""
 BASE_CHOICES: Final = "auto, python, debian, or NAME@sha256:DIGEST"
 
 # The kernel's name for a machine, and Debian's.
@@ -57,12 +62,14 @@ class Plan:
         if self.ready is not None:
             made = f"Python {self.ready.python}, made {self.ready.created_at:%Y-%m-%d}"
             return (f"The box image '{self.name}' is ready ({made}, from {base}). There is nothing to do.",)
-        fetched = f"about {self.cost.megabytes} MB from {self.cost.source}" if self.cost.megabytes else "nothing"
+        fetched = [f"about {self.cost.megabytes} MB from {self.cost.source}"] if self.cost.megabytes else []
+        if self.recipe.offer is not None:
+            fetched.append(f"{in_words(self.recipe.offer)}{_about(self.name)}, from pip's package index")
         return (
             *([self.remark] if self.remark else []),
             f"The box image '{self.name}' will be made:",
             f"  from   {base}",
-            f"  fetch  {fetched}",
+            *(f"  fetch  {line}" for line in fetched or ["nothing"]),
             f"  time   about {self.cost.seconds} s",
         )
 
@@ -75,21 +82,29 @@ def plan(
     name: str = "stdlib",
     fresh: bool = False,
     official: str = OFFICIAL_PYTHON,
+    offer: Offer | None = None,
 ) -> Plan:
     """What is to be done to have the image ``name``. Changes nothing.
 
     ``base`` is one of BASE_CHOICES. ``python`` is the official image: its tag is resolved to a digest once,
     which holds until ``fresh`` asks for a new one. ``debian`` is made of Debian packages. ``auto`` stays with
     what was chosen before; at first it is ``python`` where the engine reaches the registry, else ``debian``.
-    Raises OptionError, SetupError and EngineError.
+    ``offer`` is what a person's own image is to have; without, it is what was recorded. An image that offers packages
+    stands on the base of ``stdlib`` where there is one. Raises OptionError, SetupError and EngineError.
     """
-    recorded = store.load().get(name)
-    chosen, remark = _choose(engine, recorded, base, fresh=fresh, official=official)
-    recipe = current_recipe(chosen)
+    images = store.load()
+    recorded = images.get(name)
+    offer = built_in_offer(name) or offer or (recorded.recipe.offer if recorded is not None else None)
+    lead = images.get("stdlib") if offer is not None else None
+    chosen, remark = _choose(engine, lead or recorded, base, fresh=fresh and lead is None, official=official)
+    recipe = current_recipe(chosen, offer)
     keep = recorded if recorded is not None and not fresh and recorded.recipe.base == chosen else None
     if keep is not None and keep.recipe == recipe and _has(engine, keep.id):
         return Plan(name, recipe, ready=keep, base_image=keep.base_image, cost=Cost("", 0, 0))
-    base_image = _base_in_engine(engine, chosen, keep)
+    if offer is not None:
+        wheels.check_pip()
+    others = [] if fresh else [keep, *images.values()]
+    base_image = _base_in_engine(engine, chosen, [image for image in (lead, *others) if image is not None])
     if base_image is not None:
         cost = Cost("", 0, 10)
     elif isinstance(chosen, DebianBase):
@@ -98,7 +113,13 @@ def plan(
         cost = Cost(mirrors[0].split()[2].rstrip("/") if mirrors else rootfs.DEFAULT_MIRROR, 35, 20)
     else:
         cost = Cost(chosen.repository, 45, 30)
+    if offer is not None:
+        cost = cost._replace(seconds=cost.seconds + 50)
     return Plan(name, recipe, ready=None, base_image=base_image, cost=cost, remark=remark)
+
+
+def _about(name: str) -> str:
+    return f", about {PACKAGES_MEGABYTES[name]} MB" if name in PACKAGES_MEGABYTES else ""
 
 
 def _choose(
@@ -175,9 +196,12 @@ def _has(engine: Engine, reference: str) -> bool:
     return True
 
 
-def _base_in_engine(engine: Engine, base: RegistryBase | DebianBase, keep: RecordedImage | None) -> BaseImage | None:
-    if keep is not None and _has(engine, keep.base_image.id):
-        return keep.base_image
+def _base_in_engine(
+    engine: Engine, base: RegistryBase | DebianBase, recorded: Iterable[RecordedImage]
+) -> BaseImage | None:
+    for image in recorded:
+        if image.recipe.base == base and _has(engine, image.base_image.id):
+            return image.base_image
     if isinstance(base, RegistryBase) and _has(engine, base.reference):
         return BaseImage(id=engine.image(base.reference).id, reference=base.reference)
     return None

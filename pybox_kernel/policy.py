@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pybox_kernel.errors import OptionError, SourceError
 
 __all__ = [
+    "DATA",
     "KIB",
     "MIB",
     "STDLIB",
@@ -24,6 +25,7 @@ __all__ = [
     "Quantity",
     "checked_deadline",
     "checked_source",
+    "policy_for",
 ]
 
 KIB: Final = 1024
@@ -110,6 +112,37 @@ STDLIB: Final = Policy(
         ("USER", "box"),
     ),
 )
+
+DATA: Final = STDLIB.model_copy(
+    update={
+        "image": "data",
+        "memory_bytes": 512 * MIB,
+        "cpu_cores": 1.0,
+        "tasks": 64,
+        "work_bytes": 48 * MIB,
+        "temporary_bytes": 16 * MIB,
+        "environment": tuple(
+            sorted(
+                (
+                    *STDLIB.environment,
+                    ("MKL_NUM_THREADS", "1"),
+                    ("MPLBACKEND", "agg"),
+                    ("MPLCONFIGDIR", "/tmp/matplotlib"),  # noqa: S108 - a folder of the box, not of this computer
+                    ("NUMEXPR_NUM_THREADS", "1"),
+                    ("OMP_NUM_THREADS", "1"),
+                    ("OPENBLAS_NUM_THREADS", "1"),
+                )
+            )
+        ),
+    }
+)
+"""One thread for linear algebra: the libraries start one a processor, which a box does not have and its limit of tasks
+does not allow."""
+
+
+def policy_for(image: str) -> Policy:
+    """The settings of a box of the image ``image``: ``stdlib``, ``data`` or a person's own."""
+    return STDLIB if image == STDLIB.image else DATA.model_copy(update={"image": image})
 
 
 def checked_deadline(policy: Policy, seconds: object) -> float:

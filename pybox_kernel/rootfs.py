@@ -38,7 +38,7 @@ LEAST_FREE_BYTES: Final = 8_000_000
 
 PACKAGES: Final = """
 base-files base-passwd bash coreutils dash diffutils findutils grep gzip hostname libc-bin
-libpython3.11-stdlib mawk ncurses-base netbase python3-minimal sed tar tzdata
+libpython3.11-stdlib libstdc++6 mawk ncurses-base netbase python3-minimal sed tar tzdata
 """
 
 LEFT_OUT: Final = """\

@@ -94,7 +94,7 @@ def main() -> None:
         file.write(OOM_SCORE_ADJ)
     make_package()
     # All that tells of an error or shows a value: a program may leave no descriptor to import it by.
-    from pybox_kernel.inside import cell, events, pretty, shown, tracebacks, walls  # noqa: F401
+    from pybox_kernel.inside import cell, events, preload, pretty, shown, tracebacks, walls  # noqa: F401
 
     os.set_inheritable(events.EVENTS, False)
     os.set_inheritable(SOURCE, False)
@@ -104,6 +104,7 @@ def main() -> None:
     builtins.get_ipython = get_ipython  # type: ignore[attr-defined]
     sys.meta_path.insert(0, StandInFinder)
     warnings.formatwarning = cell.format_warning
+    preload.import_offered()
     os.chdir("/box")
     sys.path.insert(0, "")
     sys.argv = [""]

@@ -1,0 +1,185 @@
+"""Python packages for a box, fetched on this computer by its own pip, from the indexes in pip's own configuration.
+
+Only wheels are taken: they are unpacked, and no code of a package runs here. A box never has a network for this.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pybox_kernel.errors import OptionError, SetupError
+from pybox_kernel.locks import MOST_PACKAGES, Lock, LockedPackage, lock_of, normal_name
+
+__all__ = ["Target", "check_pip", "fetch", "make_lock"]
+
+LONGEST_SECONDS: Final = 900.0
+LARGEST_REPORT: Final = 64 * 1024 * 1024
+OLDEST_GLIBC: Final = 17
+"""manylinux2014, the oldest that wheels for a Python of today are made for."""
+SAID: Final = re.compile(
+    r"\s*(?:Downloading|Using cached|Processing) (?:\S*/)?([^\s/-]+)-([^\s/-]+)-[^\s/]+\.whl\S*( \([0-9][^)]*\))?"
+)
+TOLD: Final = 300
+
+
+class Target(NamedTuple):
+    """The Python that packages are for."""
+
+    python: tuple[int, int]
+    machine: str
+    """The kernel's name for it: ``x86_64`` or ``aarch64``."""
+    glibc: tuple[int, int]
+
+    @property
+    def words(self) -> str:
+        return f"Python {self.python[0]}.{self.python[1]} on Linux ({self.machine})"
+
+    @property
+    def options(self) -> list[str]:
+        """pip's, to look for wheels of this target and no other."""
+        major, minor = self.python
+        newest = self.glibc[1] if self.glibc[0] == 2 else OLDEST_GLIBC
+        platforms = [f"manylinux_2_{number}_{self.machine}" for number in range(newest, OLDEST_GLIBC - 1, -1)]
+        platforms += [f"manylinux2014_{self.machine}", f"linux_{self.machine}"]
+        if self.machine == "x86_64":
+            platforms += ["manylinux_2_12_x86_64", "manylinux2010_x86_64", "manylinux_2_5_x86_64", "manylinux1_x86_64"]
+        abis = [f"cp{major}{minor}", "abi3", "none"]
+        return [
+            *("--only-binary", ":all:", "--implementation", "cp", "--python-version", f"{major}.{minor}"),
+            *(word for abi in abis for word in ("--abi", abi)),
+            *(word for platform in platforms for word in ("--platform", platform)),
+        ]
+
+
+def check_pip() -> None:
+    """Raises SetupError where this Python has no pip. Fetches nothing."""
+    if find_spec("pip") is None:
+        raise SetupError(
+            "Fetching packages needs pip, which is not in PyBox's own Python environment.",
+            f"Put it there: `{sys.executable} -m ensurepip`.",
+        )
+
+
+def fetch(lock: Lock, target: Target, folder: Path, progress: Callable[[str], None]) -> Path:
+    """Unpacks what is locked, of the locked bytes and for ``target``, into a new folder below ``folder``.
+
+    Raises SetupError. The caller removes ``folder`` and what is left in it.
+    """
+    requirements, stage = folder / "lock.txt", folder / "packages"
+    requirements.write_text(lock.text)
+    stage.mkdir()
+    options = ["install", "--no-deps", "--require-hashes", "--no-compile", "--target", str(stage), *target.options]
+    _pip([*options, "--requirement", str(requirements)], folder, target, progress)
+    found = {normal_name(path.name.split("-")[0]) for path in stage.glob("*.dist-info")}
+    if missing := sorted({package.name for package in lock.packages} - found):
+        raise SetupError(
+            f"pip did not bring {', '.join(missing[:5])}, which the lock names.", "Try again, or update pip."
+        )
+    return stage
+
+
+def make_lock(requirements: Sequence[str], target: Target, progress: Callable[[str], None]) -> Lock:
+    """The exact versions and hashes that satisfy ``requirements`` (pip's lines, of the user) for ``target``.
+
+    Raises SetupError, and OptionError for what no index has. Conditions on machine and Python are those of this
+    computer, as pip has no way to ask them for another.
+    """
+    with tempfile.TemporaryDirectory(prefix="pybox-lock-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        wanted, report = folder / "requirements.txt", folder / "report.json"
+        wanted.write_text("".join(f"{line}\n" for line in requirements))
+        options = ["install", "--dry-run", "--ignore-installed", "--report", str(report), *target.options]
+        _pip([*options, "--target", str(folder / "none"), "--requirement", str(wanted)], folder, target, progress)
+        if report.stat().st_size > LARGEST_REPORT:
+            raise SetupError("What pip found is too much to be a lock.", "Ask for fewer packages.")
+        return _lock_in(json.loads(report.read_bytes()))
+
+
+def _lock_in(report: dict[str, Any]) -> Lock:
+    packages = []
+    for item in report["install"]:
+        name, version = str(item["metadata"]["name"]), str(item["metadata"]["version"])
+        hashes = item["download_info"].get("archive_info", {}).get("hashes") or {}
+        if "sha256" not in hashes:
+            raise OptionError(f"{name} {version} has no hash to be locked by.", "Take it from a package index.")
+        packages.append(LockedPackage(normal_name(name), version, (str(hashes["sha256"]),)))
+    if not 0 < len(packages) <= MOST_PACKAGES:
+        raise OptionError(
+            f"That would be {len(packages)} packages; an image takes 1 to {MOST_PACKAGES}.", "Ask for what a box needs."
+        )
+    return lock_of(packages)
+
+
+def _pip(arguments: list[str], folder: Path, target: Target, progress: Callable[[str], None]) -> None:
+    """Runs pip to its end; however this ends, pip has ended too."""
+    check_pip()
+    # -P: nothing in the working directory is imported. A configured `user` contradicts the folder named here.
+    command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
+    environment = {**os.environ, "PIP_USER": "0", "PIP_PROGRESS_BAR": "off", "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    log = folder / "pip.log"
+    end = time.monotonic() + LONGEST_SECONDS
+    with log.open("wb") as output, log.open(errors="replace") as said:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+        try:
+            while process.poll() is None:
+                _pass_on(said.readlines(), progress)
+                if time.monotonic() > end:
+                    raise SetupError(
+                        f"Fetching packages took longer than {LONGEST_SECONDS / 60:.0f} minutes.",
+                        "Look at this computer's network and try again.",
+                    )
+                time.sleep(0.05)
+            _pass_on(said.readlines(), progress)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    if process.returncode != 0:
+        raise _failure(log.read_text(errors="replace"), target)
+
+
+def _pass_on(lines: list[str], progress: Callable[[str], None]) -> None:
+    for line in lines:
+        if found := SAID.match(line):
+            progress(f"Fetching {normal_name(found[1])} {found[2]}{found[3] or ''}")
+
+
+def _failure(log: str, target: Target) -> SetupError:
+    errors = [line.removeprefix("ERROR:").strip() for line in log.splitlines() if line.startswith("ERROR:")]
+    told = " ".join(errors)[-TOLD:] or log.strip()[-TOLD:]
+    if "HASHES" in log or "hash" in told.lower():
+        wrong = re.search(r"^ {4}(\S+) from", log, re.MULTILINE)
+        return SetupError(
+            f"What the index has is not what is locked{f' ({wrong[1]})' if wrong else ''}: the hashes differ.",
+            "Find out why before you take it; a lock that is out of date is made again.",
+        )
+    if "No matching distribution" in log or "Could not find a version" in log:
+        return SetupError(
+            f"There is no wheel for {target.words}: {told}",
+            "Lock a version that has one; packages that must be compiled cannot be in a box.",
+        )
+    if "ENOSPC" in log or "No space left" in log:
+        return SetupError("The disk is full.", "Make room, or name another place with TMPDIR, and try again.")
+    return SetupError(
+        f"pip could not fetch the packages: {told}",
+        "Look at this computer's network and pip's own configuration (`pip config list`), and try again.",
+    )
