@@ -1,4 +1,4 @@
-"""The command line: ``pybox-kernel run | setup | doctor | cleanup | install``."""
+"""The command line: ``pybox-kernel run | setup | image | doctor | cleanup | install``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 
 from pybox_kernel import __version__, session
 from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
-from pybox_kernel.install import KERNEL_NAME, install
-from pybox_kernel.policy import STDLIB
+from pybox_kernel.image_commands import add_image_parser, image, setup
+from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
+from pybox_kernel.policy import STDLIB, policy_for
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
@@ -48,11 +49,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help=f"time limit in seconds ({STDLIB.deadline_seconds:g}; at most {STDLIB.longest_deadline_seconds:g})",
     )
+    run.add_argument(
+        "--image", default=STDLIB.image, metavar="NAME", help="the box image: stdlib, data, or one of `image list`"
+    )
     run.add_argument("--json", action="store_true", help="print the receipt alone, as JSON, with the output inside")
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
     setup.add_argument("--base", default="auto", metavar="BASE", help=session.BASE_CHOICES)
     setup.add_argument("--fresh", action="store_true", help="make it again from new packages")
+    setup.add_argument(
+        "--with", dest="also", choices=["data"], help="make the data image too: numpy, pandas, matplotlib"
+    )
+    add_image_parser(commands)
     doctor = commands.add_parser("doctor", help="say what is wrong and what to do; changes nothing", allow_abbrev=False)
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
     cleanup = commands.add_parser("cleanup", help="remove boxes that dead sessions left", allow_abbrev=False)
@@ -71,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
-    commands = {"run": run, "setup": setup, "doctor": doctor, "cleanup": cleanup, "install": place}
+    commands = {"run": run, "setup": setup, "image": image, "doctor": doctor, "cleanup": cleanup, "install": place}
     try:
         status = commands[options.command](options)
         sys.stdout.flush()
@@ -130,7 +138,8 @@ def run(options: argparse.Namespace) -> int:
         before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             watcher = None if options.json else Terminal()
-            result = opened.run(source, deadline_seconds=options.timeout, watcher=watcher, stop=stop)
+            policy = policy_for(options.image)
+            result = opened.run(source, deadline_seconds=options.timeout, watcher=watcher, stop=stop, policy=policy)
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
                 signal.signal(number, handler)
@@ -199,19 +208,6 @@ def exit_status(receipt: Receipt) -> int:
 # The other commands
 
 
-def setup(options: argparse.Namespace) -> int:
-    plan = session.plan_set_up(base=options.base, fresh=options.fresh)
-    for line in plan.lines:
-        print(line)
-    if plan.ready is not None:
-        return ExitStatus.OK
-    if not options.yes:
-        print("Nothing was done. To do it: pybox-kernel setup --yes")
-        return ExitStatus.OK
-    session.set_up(plan, lambda line: print(line, flush=True))
-    return ExitStatus.OK
-
-
 MARKS = {"ok": "✓", "warning": "⚠", "wrong": "■"}
 
 
@@ -242,8 +238,9 @@ def cleanup(options: argparse.Namespace) -> int:
 
 
 def place(options: argparse.Namespace) -> int:
-    folder = install(user=options.user, prefix=options.prefix, sys_prefix=options.sys_prefix)
-    print(f"Installed “PyBox (sealed)” in {folder}.")
+    folders = install(user=options.user, prefix=options.prefix, sys_prefix=options.sys_prefix)
+    for name, folder in zip(DISPLAY_NAMES.values(), folders, strict=True):
+        print(f"Installed “{name}” in {folder}.")
     return ExitStatus.OK
 
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from jupyter_client.kernelspec import KernelSpecManager
 
-from pybox_kernel import image_store
+from pybox_kernel import image_offers, image_store
 from pybox_kernel.engine import Engine, EngineFacts
 from pybox_kernel.errors import EngineError, PyBoxError
 from pybox_kernel.image_store import ImageStore
@@ -38,7 +38,7 @@ def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tu
     findings = list(of_engine(engine_of))
     usable = all(finding.state != "wrong" for finding in findings)
     findings += of_folder(home)
-    findings.append(of_image(engine_of() if usable else None, home))
+    findings += of_images(engine_of() if usable else None, home)
     findings.append(of_kernelspec(kernel_name))
     findings.append(of_leftovers(home))
     return tuple(findings)
@@ -114,6 +114,29 @@ def of_folder(home: Path) -> Iterator[Finding]:
         yield Finding("records", "wrong", f"other users can write to {home}", f"Run `chmod go-w {home}`.")
     else:
         yield Finding("records", "ok", f"kept in {home}", "")
+
+
+def of_images(engine: Engine | None, home: Path) -> Iterator[Finding]:
+    """``stdlib`` has to be there; of the others it is said which there are, and how to have ``data``."""
+    yield of_image(engine, home)
+    try:
+        known = ImageStore(home).load()
+    except PyBoxError:
+        return
+    for name, recorded in known.items():
+        if name == "stdlib" or recorded.recipe.offer is None:
+            continue
+        what, offered = f"box image {name}", image_offers.in_words(recorded.recipe.offer)
+        try:
+            if engine is not None:
+                image_store.require(engine, ImageStore(home), name)
+            yield Finding(what, "ok", f"Python {recorded.python}; {offered}", "")
+        except PyBoxError as error:
+            yield Finding(what, "warning", error.message, error.advice)
+    if "data" not in known:
+        yield Finding(
+            "box image data", "ok", "not made; a box with numpy, pandas and matplotlib", image_store.how_to_make("data")
+        )
 
 
 def of_image(engine: Engine | None, home: Path) -> Finding:

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from pybox_kernel import rootfs, wheels
 from pybox_kernel.errors import EngineError, EngineRefused, SetupError
 from pybox_kernel.image_context import write_context
+from pybox_kernel.image_offers import in_words
 from pybox_kernel.image_recipes import DebianBase, Recipe, RegistryBase, Value, program_files
 from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, LOOK, LOOK_BASE, RECIPE_LABEL, dockerfile
 from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage, base_in_use
@@ -134,7 +135,7 @@ def _build(engine: Engine, plan: Plan, base_image: BaseImage, build: str, refere
     ):
         stage = None
         if offer is not None:
-            progress(f"Fetching {len(offer.pins)} Python packages")
+            progress(f"Fetching {in_words(offer)}")
             stage = wheels.fetch(offer.lock, target_of(engine, base_image.id), Path(name), progress)
         write_context(context, steps, program_files(), offer.preload if offer is not None else (), stage)
         context.seek(0)

@@ -92,10 +92,17 @@ class _Document(Value):
 
 
 class ImageStore:
-    """The record of one state folder. Other processes may read and write it at the same time."""
+    """The record of one state folder. Other processes may read and write it at the same time.
+
+    The lock of each image that offers packages lies beside it, as a file to look at, to copy and to build from again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "images.json"
+        self._locks = folder / "locks"
+
+    def lock_file(self, name: str) -> Path:
+        return self._locks / f"{name}.txt"
 
     def load(self) -> Mapping[str, RecordedImage]:
         """What is recorded, by name; empty if nothing was. Raises SetupError if the file is not sound."""
@@ -115,7 +122,11 @@ class ImageStore:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
-                self._keep({**self.load(), image.name: image})
+                images = {**self.load(), image.name: image}
+                if image.recipe.offer is not None:
+                    self._locks.mkdir(mode=0o700, exist_ok=True)
+                    self._write(image.recipe.offer.lock.text.encode(), self.lock_file(image.name))
+                self._keep(images)
         except OSError as error:
             raise SetupError(
                 f"The new image could not be recorded in {self.path}: {error.strerror}.",
@@ -130,6 +141,7 @@ class ImageStore:
                 if images.get(image.name) == image:
                     del images[image.name]
                     self._keep(images)
+                    self.lock_file(image.name).unlink(missing_ok=True)
         except OSError as error:
             raise SetupError(
                 f"The record of images, {self.path}, could not be changed: {error.strerror}.",
@@ -141,7 +153,7 @@ class ImageStore:
         data = document.model_dump_json(indent=1).encode() + b"\n"
         if len(data) > LARGEST_FILE:
             raise SetupError("There are too many images to be recorded.", "Remove some: `pybox-kernel image rm NAME`.")
-        self._write(data)
+        self._write(data, self.path)
 
     def _read(self) -> bytes | None:
         try:
@@ -159,14 +171,14 @@ class ImageStore:
             raise self._unusable(f"it is larger than {LARGEST_FILE} bytes")
         return data
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, path: Path) -> None:
         descriptor, name = tempfile.mkstemp(prefix=".images-", dir=self.path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(descriptor)
-            Path(name).replace(self.path)
+            Path(name).replace(path)
         except BaseException:
             Path(name).unlink()
             raise

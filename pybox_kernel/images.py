@@ -114,7 +114,7 @@ def plan(
     else:
         cost = Cost(chosen.repository, 45, 30)
     if offer is not None:
-        cost = cost._replace(seconds=cost.seconds + 50)
+        cost = cost._replace(seconds=cost.seconds + 4 * len(offer.pins))
     return Plan(name, recipe, ready=None, base_image=base_image, cost=cost, remark=remark)
 
 

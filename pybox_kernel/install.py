@@ -1,4 +1,4 @@
-"""Puts the kernelspec where a Jupyter finds it: the wheel does so for its own environment, this for any other."""
+"""Puts the kernelspecs where a Jupyter finds them: the wheel does so for its own environment, this for any other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from pybox_kernel.errors import OptionError, SetupError
 
-__all__ = ["KERNEL_NAME", "install"]
+__all__ = ["DISPLAY_NAMES", "KERNEL_NAME", "install"]
 
 KERNEL_NAME = "pybox-sealed"
+DISPLAY_NAMES = {KERNEL_NAME: "PyBox (sealed)", "pybox-sealed-data": "PyBox (sealed, data)"}
+"""What Jupyter's launcher shows for each kernel."""
 
 
-def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool = False) -> Path:
-    """Installs the kernelspec and returns its folder. One that is there already is replaced.
+def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool = False) -> tuple[Path, ...]:
+    """Installs the kernels and returns the folder of each, in the order of DISPLAY_NAMES. What is there is replaced.
 
     Exactly one place is to be named: the user's own Jupyter folder, ``prefix``, or this environment. The kernel is
     started with the Python that runs this, whatever environment the Jupyter that starts it belongs to.
@@ -32,11 +34,14 @@ def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool =
         )
     place = None if user else str(Path(prefix).expanduser().absolute()) if prefix is not None else sys.prefix
     with TemporaryDirectory(prefix="pybox-kernelspec-") as folder:
-        spec = Path(folder, KERNEL_NAME)
-        shutil.copytree(_own_kernelspec(), spec)
-        _start_with_this_python(spec / "kernel.json")
+        for name in DISPLAY_NAMES:
+            shutil.copytree(_own_kernelspec(name), Path(folder, name))
+            _start_with_this_python(Path(folder, name, "kernel.json"))
+        specs, put = KernelSpecManager(), []
         try:
-            return Path(KernelSpecManager().install_kernel_spec(str(spec), KERNEL_NAME, user=user, prefix=place))
+            for name in DISPLAY_NAMES:
+                put.append(specs.install_kernel_spec(str(Path(folder, name)), name, user=user, prefix=place))
+            return tuple(Path(found) for found in put)
         except OSError as error:
             raise SetupError(
                 f"The kernel could not be installed: {error.filename or place}: {error.strerror or error}.",
@@ -44,9 +49,9 @@ def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool =
             ) from error
 
 
-def _own_kernelspec() -> Path:
-    """The folder with the kernelspec: beside the package in a checkout, else where its wheel put it."""
-    checkout = Path(__file__).parent.parent / "kernelspec"
+def _own_kernelspec(name: str) -> Path:
+    """The folder with a kernelspec: beside the package in a checkout, else where its wheel put it."""
+    checkout = Path(__file__).parent.parent / "kernelspec" / name
     if (checkout / "kernel.json").is_file():
         return checkout
     try:
@@ -54,7 +59,7 @@ def _own_kernelspec() -> Path:
     except metadata.PackageNotFoundError:
         files = []
     for file in files:
-        if file.parts[-2:] == (KERNEL_NAME, "kernel.json"):
+        if file.parts[-2:] == (name, "kernel.json"):
             return Path(str(file.locate())).resolve().parent
     raise SetupError(
         "The files of the kernelspec are not where this installation should have them.",

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Self, TypeVar
 
-from pybox_kernel import image_build, image_store, images, leftovers
+from pybox_kernel import image_build, image_store, images, leftovers, wheels
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
+from pybox_kernel.image_recipes import Offer
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_entry, new_token
 from pybox_kernel.leftovers import Sweep
-from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
+from pybox_kernel.locks import Lock
+from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.runner import Program, RunResult, Stop, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
@@ -34,7 +37,12 @@ __all__ = [
     "Stop",
     "clean_up",
     "examine",
+    "known_images",
+    "lock_file",
+    "make_lock",
+    "plan_image",
     "plan_set_up",
+    "remove_image",
     "run",
     "set_up",
     "with_output",
@@ -248,11 +256,11 @@ class SessionWitness:
             self._refused = True
 
 
-def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunResult:
+def run(source: str | bytes, *, deadline_seconds: float | None = None, image: str = STDLIB.image) -> RunResult:
     """Runs one program in a fresh sealed box, in a session of its own. Raises InputError for a bad program or deadline;
-    all other trouble is on ``result.receipt``."""
+    all other trouble is on ``result.receipt``, that of an ``image`` which was never made too."""
     with Session.open() as session:
-        return session.run(source, deadline_seconds=deadline_seconds)
+        return session.run(source, deadline_seconds=deadline_seconds, policy=policy_for(image))
 
 
 def with_output(result: RunResult) -> Receipt:
@@ -269,6 +277,33 @@ def with_output(result: RunResult) -> Receipt:
 def plan_set_up(*, base: str, fresh: bool) -> Plan:
     """What set-up would do. Changes nothing."""
     return images.plan(DockerEngine(), ImageStore(home_path()), base=base, fresh=fresh)
+
+
+def plan_image(name: str, *, offer: Offer | None = None, fresh: bool = False) -> Plan:
+    """What is to be done to have the image ``name``, which offers packages. Changes nothing."""
+    return images.plan(DockerEngine(), ImageStore(home_path()), name=name, offer=offer, fresh=fresh)
+
+
+def known_images() -> Mapping[str, RecordedImage]:
+    """The images that were made, by name."""
+    return ImageStore(home_path()).load()
+
+
+def make_lock(requirements: Sequence[str], progress: Callable[[str], None]) -> Lock:
+    """The lock of lines that ``wheels.read_requirements`` gave, for the Python of the ``stdlib`` image."""
+    engine = DockerEngine()
+    recorded = image_store.require(engine, ImageStore(home_path()), "stdlib")
+    return wheels.make_lock(requirements, image_build.target_of(engine, recorded.id), progress)
+
+
+def lock_file(name: str) -> Path:
+    """Where the lock of a recorded image lies."""
+    return ImageStore(home_path()).lock_file(name)
+
+
+def remove_image(recorded: RecordedImage, progress: Callable[[str], None]) -> None:
+    """Removes an image from the engine and from the record."""
+    image_build.remove(DockerEngine(), ImageStore(home_folder()), recorded, progress)
 
 
 def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from pybox_kernel.errors import OptionError, SetupError
 from pybox_kernel.locks import MOST_PACKAGES, Lock, LockedPackage, lock_of, normal_name
 
-__all__ = ["Target", "check_pip", "fetch", "make_lock"]
+__all__ = ["Target", "check_pip", "fetch", "make_lock", "read_requirements"]
 
 LONGEST_SECONDS: Final = 900.0
 LARGEST_REPORT: Final = 64 * 1024 * 1024
@@ -31,6 +31,26 @@ SAID: Final = re.compile(
     r"\s*(?:Downloading|Using cached|Processing) (?:\S*/)?([^\s/-]+)-([^\s/-]+)-[^\s/]+\.whl\S*( \([0-9][^)]*\))?"
 )
 TOLD: Final = 300
+
+PIP: Final = """\
+import os, runpy, sys
+def refuse(event, arguments):
+    if event in ("os.exec", "os.posix_spawn", "os.system") or (
+        event == "subprocess.Popen" and os.path.basename(str(arguments[0])) != "keyring"
+    ):
+        raise PermissionError(1, "PyBox lets pip start no other program", str(arguments[0]))
+sys.addaudithook(refuse)
+sys.argv[0] = "pip"
+runpy.run_module("pip", run_name="__main__")
+"""
+"""pip that cannot build: a package of which an index has only the source, or that names another place for one it needs,
+would run code of its maker here. ``keyring`` has the passwords of indexes."""
+WANTED: Final = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\s*\[[A-Za-z0-9._, -]*\])?"
+    r"\s*(\(?\s*(===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+(\s*,\s*(===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+)*\s*\)?)?"
+    r"\s*(;[A-Za-z0-9_.,'\"()<>=!~ -]+)?"
+)
+LARGEST_REQUIREMENTS: Final = 64 * 1024
 
 
 class Target(NamedTuple):
@@ -89,11 +109,39 @@ def fetch(lock: Lock, target: Target, folder: Path, progress: Callable[[str], No
     return stage
 
 
-def make_lock(requirements: Sequence[str], target: Target, progress: Callable[[str], None]) -> Lock:
-    """The exact versions and hashes that satisfy ``requirements`` (pip's lines, of the user) for ``target``.
+def read_requirements(data: bytes) -> tuple[str, ...]:
+    """The lines of a ``requirements.txt`` that names packages, with versions or not, and has nothing else in it.
 
-    Raises SetupError, and OptionError for what no index has. Conditions on machine and Python are those of this
-    computer, as pip has no way to ask them for another.
+    Raises OptionError with the number of a line that is an option, an address or a path: from there a package would
+    have to be built, and indexes are taken from pip's own configuration.
+    """
+    if len(data) > LARGEST_REQUIREMENTS:
+        raise OptionError(
+            f"The list of packages has over {LARGEST_REQUIREMENTS // 1024} KiB.", "Name the packages that a box needs."
+        )
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        raise OptionError("The list of packages is not UTF-8.", "Save the file as UTF-8.") from None
+    found = []
+    for number, line in enumerate(lines, start=1):
+        wanted = re.sub(r"(^|\s)#.*", "", line.removesuffix("\r")).strip()
+        if wanted and not WANTED.fullmatch(wanted):
+            raise OptionError(
+                f"Line {number} of the list of packages names none: {wanted[:60]!r}.",
+                "Write one package a line, like pandas or pandas>=3; options, addresses and paths are not taken.",
+            )
+        found += [wanted] if wanted else []
+    if not found:
+        raise OptionError("The list of packages is empty.", "Write one package a line, like pandas or pandas>=3.")
+    return tuple(found)
+
+
+def make_lock(requirements: Sequence[str], target: Target, progress: Callable[[str], None]) -> Lock:
+    """The exact versions and hashes that satisfy ``requirements``, lines of ``read_requirements``, for ``target``.
+
+    Raises SetupError, also for what no index has, and OptionError for what cannot be locked. Conditions on machine and
+    Python are those of this computer, as pip has no way to ask them for another.
     """
     with tempfile.TemporaryDirectory(prefix="pybox-lock-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -125,7 +173,7 @@ def _pip(arguments: list[str], folder: Path, target: Target, progress: Callable[
     """Runs pip to its end; however this ends, pip has ended too."""
     check_pip()
     # -P: nothing in the working directory is imported. A configured `user` contradicts the folder named here.
-    command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
+    command = [sys.executable, "-P", "-c", PIP, "--disable-pip-version-check", "--no-input", *arguments]
     environment = {**os.environ, "PIP_USER": "0", "PIP_PROGRESS_BAR": "off", "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     log = folder / "pip.log"
     end = time.monotonic() + LONGEST_SECONDS
@@ -171,6 +219,11 @@ def _failure(log: str, target: Target) -> SetupError:
         return SetupError(
             f"What the index has is not what is locked{f' ({wrong[1]})' if wrong else ''}: the hashes differ.",
             "Find out why before you take it; a lock that is out of date is made again.",
+        )
+    if "PyBox lets pip start no other program" in log:
+        return SetupError(
+            f"A package would have to be built on this computer: {told}",
+            "Lock a version that has a wheel in a package index.",
         )
     if "No matching distribution" in log or "Could not find a version" in log:
         return SetupError(

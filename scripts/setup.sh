@@ -32,7 +32,7 @@ find_python() { # sets PYTHON to the first one on PATH that is new enough
 }
 
 fingerprint() { # changes with the packages asked for, the place of .venv, its Python, and when PyBox is gone from it
-    { echo "$PWD" && .venv/bin/python -IS --version && ls .venv/bin/pybox-kernel && cat pyproject.toml kernelspec/*; } \
+    { echo "$PWD" && .venv/bin/python -IS --version && ls .venv/bin/pybox-kernel && cat pyproject.toml kernelspec/*/*; } \
         2>/dev/null | sha256sum
 }
 
