@@ -7,6 +7,7 @@ interrupt, and the engine would go on working for nobody.
 from __future__ import annotations
 
 import json
+import re
 import time
 from contextlib import closing
 from pathlib import Path
@@ -129,5 +130,6 @@ def _told(events: list[dict[str, Any]], error: str) -> str:
     if not error.startswith("The command "):
         return error
     printed = "".join(str(event.get("stream", "")) for event in events).rpartition(" ---> Running in ")[2]
-    said = printed.partition("\n")[2].split("Removing intermediate container")[0].strip()
+    said = printed.partition("\n")[2].split("Removing intermediate container")[0]
+    said = re.sub(r"\x1b\[[0-9;]*m", "", said).strip()  # the engine colours what a step says of errors
     return said[-TOLD_BYTES:] or f"a step of the build ended with {error.rpartition(' ')[2]}"

@@ -27,6 +27,8 @@ SLIMMED: Final = frozenset(
 )
 """Packages known to run without their own tests and without what is for compilers and editors; of no other is it known,
 so others stay whole."""
+STARTERS: Final = ("sitecustomize", "usercustomize")
+"""Modules that every Python of the image would run as it starts, as it would the lines of a ``.pth`` file."""
 KINDS_LEFT_OUT: Final = (".a", ".c", ".cpp", ".h", ".pxd", ".pxi", ".pyi", ".pyx")
 
 
@@ -67,8 +69,7 @@ def _files(stage: Path) -> Iterator[Path]:
         for name in folders:
             _require(stat.S_ISDIR((here / name).lstat().st_mode), here / name, stage)
         for name in sorted(names):
-            # A .pth at the top would run code in every Python of the image.
-            if (package in SLIMMED and name.endswith(KINDS_LEFT_OUT)) or (top and name.endswith(".pth")):
+            if (package in SLIMMED and name.endswith(KINDS_LEFT_OUT)) or (top and _starts(name)):
                 continue
             _require(stat.S_ISREG((here / name).lstat().st_mode), here / name, stage)
             yield here / name
@@ -76,8 +77,12 @@ def _files(stage: Path) -> Iterator[Path]:
 
 def _folder_left_out(name: str, package: str, top: bool) -> bool:
     if top:
-        return name in ("bin", "include", "__pycache__")
+        return name in ("bin", "include", "__pycache__") or _starts(name)
     return name == "__pycache__" or (name == "tests" and package in SLIMMED)
+
+
+def _starts(name: str) -> bool:
+    return name.endswith(".pth") or name.partition(".")[0] in STARTERS
 
 
 def _require(sound: bool, path: Path, stage: Path) -> None:

@@ -62,6 +62,21 @@ def box_image(engine: DockerEngine, home: Path) -> Iterator[RecordedImage]:
 
 
 @pytest.fixture(scope="session")
+def data_image(engine: DockerEngine, home: Path, box_image: RecordedImage) -> Iterator[RecordedImage]:
+    """The ``data`` box image, as ``box_image`` is the stdlib one."""
+    store = ImageStore(home)
+    try:
+        recorded = require(engine, ImageStore(Path(os.environ["PYBOX_OWN_HOME"])), "data")
+    except PyBoxError:
+        recorded = image_build.carry_out(engine, store, images.plan(engine, store, name="data"), print)
+        yield recorded
+        engine.remove_image(recorded.reference)
+    else:
+        store.record(recorded)
+        yield recorded
+
+
+@pytest.fixture(scope="session")
 def session(box_image: RecordedImage) -> Iterator[Session]:
     with Session.open() as opened:
         yield opened

@@ -384,7 +384,7 @@ def test_a_run_refuses_an_image_that_is_gone_and_setup_makes_it_again_without_fe
     store.record(copy)
     with pytest.raises(SetupError, match=r"is no longer in the container engine") as caught:
         require(engine, store, copy.name)
-    assert caught.value.advice == "Run `pybox-kernel setup --yes`."
+    assert caught.value.advice == f"Run `pybox-kernel image build {copy.name} --yes`."
     try:
         plan = images.plan(engine, store, name=copy.name)
         assert plan.lines[2:] == ("  fetch  nothing", "  time   about 10 s")

@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
 
 LAB: Final = Layout(".jp-Notebook .jp-CodeCell", ".jp-OutputArea-child")
-NBCONVERT: Final = Layout(".jp-CodeCell", ".jp-OutputArea-child")
+NBCONVERT: Final = Layout(".jp-CodeCell", ".jp-OutputArea-output")
 
 
 class Output(NamedTuple):
@@ -116,4 +116,4 @@ def assert_harmless(outputs: list[list[Output]]) -> None:
             told.append("no receipt at the end")
         if told:
             wrong[hostile.name] = told
-    assert wrong == {}
+    assert wrong == {}, wrong

@@ -23,7 +23,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
 def page_of(notebook: Path, folder: Path) -> Path:
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", folder, notebook]
-    subprocess.run(command, check=True, capture_output=True, timeout=100, env={**os.environ, "HOME": str(folder)})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, check=False, env={**os.environ, "HOME": str(folder)}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
     return folder / f"{notebook.stem}.html"
 
 

@@ -14,7 +14,7 @@ from pybox_kernel.render.text import render_short
 from pybox_kernel.seal import Identity, container_config
 from pybox_kernel.seal_kernel import kernel_look
 from pybox_kernel.witness import DirectWitness
-from tests.cases import LATER, case, snippet
+from tests.cases import case, snippet
 from tests.conftest import Outside
 from tests.escapes.running import CALLS, Ran
 
@@ -357,24 +357,3 @@ def test_a_kernel_without_a_count_of_swap_is_a_difference() -> None:
     settings = {difference.setting for difference in look.differences}
     assert "memory with swap" in settings
     assert "memory" not in settings
-
-
-# What waits for the data image
-
-
-@case("mem-openblas")
-def test_until_there_is_a_data_image_as_many_threads_as_numerical_libraries_start_fit_the_task_limit(
-    attack: Callable[..., Ran],
-) -> None:
-    assert "mem-openblas" in LATER
-    source = """
-import ctypes, ssl, sqlite3, threading
-gate = threading.Barrier(25)
-for _ in range(24): threading.Thread(target=gate.wait).start()
-gate.wait()
-print(threading.active_count() <= 25)
-"""
-    ran = attack(source)
-    ran.assert_exited(0, completed=True)
-    assert ran.meters.task_limit_hits == 0
-    assert 26 <= (ran.meters.tasks_peak or 0) <= STDLIB.tasks

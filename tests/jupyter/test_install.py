@@ -1,4 +1,4 @@
-"""The kernelspec: in the wheel, and put where another Jupyter finds it."""
+"""The kernelspecs: in the wheel, and put where another Jupyter finds them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 import pybox_kernel
 from pybox_kernel.errors import OptionError, SetupError
-from pybox_kernel.install import KERNEL_NAME, install
+from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 
 CHECKOUT = Path(pybox_kernel.__file__).parent.parent
+DATA_NAME = "pybox-sealed-data"
 FILES = ["kernel.json", "logo-32x32.png", "logo-64x64.png", "logo-svg.svg"]
 
 
@@ -25,38 +26,42 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_kernel_is_found_by_a_jupyter_of_another_environment_and_starts_with_this_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "options"), [(KERNEL_NAME, []), (DATA_NAME, ["--PyBoxKernel.image=data"])])
+def test_each_kernel_is_found_by_a_jupyter_of_another_environment_and_starts_with_this_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, options: list[str]
 ) -> None:
-    folder = install(prefix=str(tmp_path))
+    folders = install(prefix=str(tmp_path))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "share" / "jupyter"))
-    found = KernelSpecManager().get_kernel_spec(KERNEL_NAME)
-    assert Path(found.resource_dir) == folder == tmp_path / "share" / "jupyter" / "kernels" / KERNEL_NAME
-    assert found.argv == [sys.executable, "-P", "-m", "pybox_kernel", "-f", "{connection_file}"]
-    assert (found.display_name, found.language) == ("PyBox (sealed)", "python")
+    found = KernelSpecManager().get_kernel_spec(name)
+    folder = tmp_path / "share" / "jupyter" / "kernels" / name
+    assert folders[list(DISPLAY_NAMES).index(name)] == Path(found.resource_dir) == folder
+    assert found.argv == [sys.executable, "-P", "-m", "pybox_kernel", "-f", "{connection_file}", *options]
+    assert (found.display_name, found.language) == (DISPLAY_NAMES[name], "python")
     assert (found.interrupt_mode, found.metadata) == ("message", {"debugger": False})
     assert names(folder) == FILES
 
 
 def test_installing_again_replaces_what_was_there(tmp_path: Path) -> None:
-    folder = install(prefix=str(tmp_path))
+    folder, other = install(prefix=str(tmp_path))
     first = {name: (folder / name).read_bytes() for name in FILES}
     (folder / "kernel.json").write_text("{}")
     (folder / "old").touch()
-    assert install(prefix=str(tmp_path)) == folder
+    assert install(prefix=str(tmp_path)) == (folder, other)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
 
 
 def test_the_users_folder_and_this_environment_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "user"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    assert install(user=True) == tmp_path / "user" / "kernels" / KERNEL_NAME
-    assert install(sys_prefix=True) == tmp_path / "environment" / "share" / "jupyter" / "kernels" / KERNEL_NAME
+    for folder, name in zip(install(user=True), DISPLAY_NAMES, strict=True):
+        assert folder == tmp_path / "user" / "kernels" / name
+    for folder, name in zip(install(sys_prefix=True), DISPLAY_NAMES, strict=True):
+        assert folder == tmp_path / "environment" / "share" / "jupyter" / "kernels" / name
 
 
 def test_a_relative_prefix_is_one_below_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert install(prefix="here").is_relative_to(tmp_path / "here")
+    assert all(folder.is_relative_to(tmp_path / "here") for folder in install(prefix="here"))
 
 
 @pytest.mark.parametrize("place", [{}, {"user": True, "sys_prefix": True}, {"user": True, "prefix": "/x"}])
@@ -72,12 +77,15 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         install(prefix=str(tmp_path))
 
 
-def test_the_drawings_are_of_the_size_in_their_name() -> None:
+@pytest.mark.parametrize("name", DISPLAY_NAMES)
+def test_the_drawings_are_of_the_size_in_their_name(name: str) -> None:
     for size in (32, 64):
-        data = (CHECKOUT / "kernelspec" / f"logo-{size}x{size}.png").read_bytes()
+        data = (CHECKOUT / "kernelspec" / name / f"logo-{size}x{size}.png").read_bytes()
         assert data.startswith(b"\x89PNG\r\n\x1a\n")
         assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (size, size)
-    assert (CHECKOUT / "kernelspec" / "logo-svg.svg").read_text().startswith("<svg ")
+    drawing = (CHECKOUT / "kernelspec" / name / "logo-svg.svg").read_text()
+    assert drawing.startswith("<svg ")
+    assert f"<title>{DISPLAY_NAMES[name]}</title>" in drawing
 
 
 def test_the_wheel_holds_the_kernelspec_and_what_it_installs_is_found(tmp_path: Path) -> None:
@@ -103,11 +111,14 @@ def test_the_wheel_holds_the_kernelspec_and_what_it_installs_is_found(tmp_path: 
         ],
         check=True,
     )
-    folder = place / "share" / "jupyter" / "kernels" / KERNEL_NAME
-    assert names(folder) == FILES
-    assert json.loads((folder / "kernel.json").read_text())["argv"][0] == "python"
+    kernels = place / "share" / "jupyter" / "kernels"
+    assert sorted(names(kernels)) == sorted(DISPLAY_NAMES)
+    for name in DISPLAY_NAMES:
+        assert names(kernels / name) == FILES
+        assert json.loads((kernels / name / "kernel.json").read_text())["argv"][0] == "python"
     [package] = place.glob("lib*/python*/site-packages")
-    code = "from pybox_kernel.install import install; import sys; print(install(prefix=sys.argv[1]))"
+    code = "from pybox_kernel.install import install; import sys; print(*install(prefix=sys.argv[1]), sep='\\n')"
+    code += "\nfrom pybox_kernel.image_offers import built_in_offer; assert built_in_offer('data')"
     installed = subprocess.run(
         [sys.executable, "-P", "-c", code, str(tmp_path / "other")],
         cwd=tmp_path,
@@ -116,7 +127,7 @@ def test_the_wheel_holds_the_kernelspec_and_what_it_installs_is_found(tmp_path: 
         text=True,
         check=True,
     )
-    assert names(Path(installed.stdout.strip())) == FILES
+    assert [names(Path(folder)) for folder in installed.stdout.splitlines()] == [FILES, FILES]
     with zipfile.ZipFile(wheel) as archive:
         modes = {info.filename: info.external_attr >> 16 for info in archive.infolist() if "kernels" in info.filename}
     assert all(stat.S_IMODE(mode) & 0o444 == 0o444 for mode in modes.values())

@@ -15,17 +15,29 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel import image_steps, images, rootfs
+from pybox_kernel import image_steps, image_store, images, rootfs
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.errors import OptionError, SetupError
-from pybox_kernel.image_recipes import Program, Recipe, RegistryBase, current_recipe, program_files
-from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage, require
+from pybox_kernel.image_offers import built_in_offer
+from pybox_kernel.image_recipes import Offer, Pin, Program, Recipe, RegistryBase, current_recipe, program_files
+from pybox_kernel.image_store import (
+    BaseImage,
+    ImageStore,
+    Package,
+    RecordedImage,
+    base_in_use,
+    expected_recipe,
+    how_to_make,
+    require,
+)
+from pybox_kernel.locks import parse_lock
 
 DIGEST = "sha256:" + "a" * 64
 OTHER_DIGEST = "sha256:" + "b" * 64
 REGISTRY = RegistryBase(repository="docker.io/library/python", tag="3.13-slim", digest=DIGEST)
 NOBODY = DockerEngine("unix:///nonexistent/pybox-test.sock")
 """An engine that would raise EngineMissing if it were asked anything."""
+OFFER = Offer(pins=(Pin(name="humanize", version="4.17.0", hashes=("e" * 64,)),), preload=("humanize",))
 
 
 def recorded(recipe: Recipe | None = None, name: str = "stdlib") -> RecordedImage:
@@ -64,6 +76,20 @@ def test_a_recipes_hash_is_of_its_canonical_json() -> None:
         '"steps_sha256":"' + "d" * 64 + '"}'
     )
     assert recipe.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_an_offers_pins_and_what_is_imported_are_in_the_recipes_hash() -> None:
+    [pin] = OFFER.pins
+    offers = [
+        None,
+        OFFER,
+        Offer(pins=OFFER.pins),
+        Offer(pins=(pin.model_copy(update={"version": "4.17.1"}),), preload=OFFER.preload),
+        Offer(pins=(pin.model_copy(update={"hashes": ("f" * 64,)}),), preload=OFFER.preload),
+        Offer(pins=(pin, Pin(name="other", version="1", hashes=("e" * 64,))), preload=OFFER.preload),
+    ]
+    hashes = [current_recipe(REGISTRY, offer).sha256 for offer in offers]
+    assert len(set(hashes)) == len(hashes)
 
 
 def test_a_recipes_hash_changes_with_each_part() -> None:
@@ -105,7 +131,13 @@ def test_every_instruction_stands_on_its_own_line() -> None:
     assert json.loads(lines[3].removeprefix("RUN "))[-1] == image_steps.FINISH
 
 
-@pytest.mark.parametrize("script", [image_steps.FINISH, image_steps.LOOK])
+def test_packages_are_copied_where_there_are_any() -> None:
+    lines = image_steps.dockerfile("debian", "sha256:1", "b", offers=True).splitlines()
+    assert [line.split()[0] for line in lines] == ["FROM", "LABEL", "COPY", "COPY", "RUN", "WORKDIR"]
+    assert lines[3] == f"COPY offer/ {image_steps.OFFER}/"
+
+
+@pytest.mark.parametrize("script", [image_steps.FINISH, image_steps.LOOK, image_steps.LOOK_BASE, image_steps.TRY])
 def test_the_scripts_of_the_build_are_python(script: str) -> None:
     compile(script, "script", "exec")
 
@@ -205,6 +237,9 @@ WRONG = {
     "a name that is a path": changed("images.0.name", "../stdlib"),
     "a hash of another recipe": changed("images.0.recipe_sha256", "0" * 64),
     "a recipe of another hash": changed("images.0.recipe.steps_sha256", "0" * 64),
+    "an offer of nothing": changed("images.0.recipe.offer", {"pins": []}),
+    "an offer with more": changed("images.0.recipe.offer", {"pins": [], "index": "https://example.org"}),
+    "a module that is a path": changed("images.0.recipe.offer", {**OFFER.model_dump(mode="json"), "preload": ["../x"]}),
     "a program that is a path": changed("images.0.recipe.programs.0.name", "../warden.py"),
     "two images of one name": changed("images", [json.loads(recorded().model_dump_json())] * 2),
 }
@@ -245,6 +280,46 @@ def test_a_record_that_is_no_file_is_refused(store: ImageStore, kind: str) -> No
         store.load()
 
 
+def offering(name: str = "mine", offer: Offer = OFFER) -> RecordedImage:
+    return recorded(current_recipe(REGISTRY, offer), name)
+
+
+def test_the_lock_of_an_image_with_packages_lies_beside_the_record_until_the_image_is_struck(store: ImageStore) -> None:
+    store.record(recorded())
+    store.record(offering())
+    assert parse_lock(store.lock_file("mine").read_bytes()) == OFFER.lock
+    assert store.load()["mine"].recipe.offer == OFFER
+    store.strike(offering())
+    assert store.load() == {"stdlib": recorded()}
+    assert not store.lock_file("mine").exists()
+
+
+def test_an_image_that_was_made_anew_meanwhile_is_not_struck(store: ImageStore) -> None:
+    new = offering().model_copy(update={"id": OTHER_DIGEST})
+    store.record(new)
+    store.strike(offering())
+    assert store.load() == {"mine": new}
+
+
+def test_more_images_than_a_record_takes_are_refused_and_the_record_stays_sound(
+    store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.record(recorded())
+    monkeypatch.setattr(image_store, "LARGEST_FILE", store.path.stat().st_size + 100)
+    with pytest.raises(SetupError, match="too many images") as caught:
+        store.record(offering())
+    assert "image rm" in caught.value.advice
+    assert store.load() == {"stdlib": recorded()}
+
+
+def test_a_base_is_in_use_as_long_as_an_image_is_on_it(store: ImageStore) -> None:
+    store.record(recorded())
+    store.record(offering())
+    store.strike(offering())
+    assert base_in_use(store, recorded().base_image)
+    assert not base_in_use(store, BaseImage(id=DIGEST, reference="other"))
+
+
 # What a run requires
 
 
@@ -274,6 +349,35 @@ def test_an_image_of_another_version_is_not_looked_for_in_the_engine(store: Imag
     with pytest.raises(SetupError, match="was made by another version of PyBox") as caught:
         require(NOBODY, store)
     assert caught.value.advice == "Run `pybox-kernel setup --yes`."
+
+
+def test_an_own_image_is_made_again_from_what_was_recorded_and_data_from_what_this_version_has() -> None:
+    assert expected_recipe(offering()) == offering().recipe
+    data = built_in_offer("data")
+    assert data is not None
+    older = Offer(pins=data.pins[1:], preload=data.preload)
+    assert expected_recipe(offering("data", older)) == current_recipe(REGISTRY, data)
+
+
+def test_a_data_image_with_other_packages_than_this_versions_is_refused(store: ImageStore) -> None:
+    store.record(offering("data"))
+    with pytest.raises(SetupError, match="'data' was made by another version of PyBox") as caught:
+        require(NOBODY, store, "data")
+    assert caught.value.advice == "Run `pybox-kernel setup --yes --with data`."
+
+
+@pytest.mark.parametrize(
+    ("name", "again", "command"),
+    [
+        ("stdlib", False, "setup --yes"),
+        ("data", False, "setup --yes --with data"),
+        ("class", False, "image build class --yes"),
+        ("mine", False, "image build mine --from requirements.txt --yes"),
+        ("mine", True, "image build mine --yes"),
+    ],
+)
+def test_who_lacks_an_image_is_told_the_command_that_makes_it(name: str, again: bool, command: str) -> None:
+    assert f"`pybox-kernel {command}`" in how_to_make(name, again=again)
 
 
 # What a user may name as base

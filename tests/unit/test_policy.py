@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pybox_kernel.errors import ExitStatus, InputError, OptionError, SourceError
-from pybox_kernel.policy import STDLIB, UID_FIRST, UID_LAST, checked_deadline, checked_source
+from pybox_kernel.policy import DATA, MIB, STDLIB, UID_FIRST, UID_LAST, checked_deadline, checked_source, policy_for
 
 LIMIT = STDLIB.source_bytes
 
@@ -185,3 +185,31 @@ def test_the_numbers_are_those_of_the_design() -> None:
     assert STDLIB.source_bytes == STDLIB.kept_bytes == 64 << 10
     assert (UID_FIRST, UID_LAST) == (10000, 59999)
     assert STDLIB.environment_names == ("HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR", "TZ", "USER")
+
+
+# The box with data libraries
+
+
+def test_a_data_box_differs_from_a_stdlib_box_in_these_settings_only() -> None:
+    changed = {name for name, value in DATA if getattr(STDLIB, name) != value}
+    assert changed == {
+        "image", "memory_bytes", "cpu_cores", "tasks", "work_bytes", "temporary_bytes", "environment"
+    }  # fmt: skip
+    assert (DATA.memory_bytes, DATA.cpu_cores, DATA.tasks) == (512 * MIB, 1.0, 64)
+    assert DATA.work_bytes + DATA.temporary_bytes == 64 * MIB
+
+
+def test_a_data_boxs_environment_is_a_stdlib_boxs_and_one_thread_for_each_numerical_library() -> None:
+    more = dict(DATA.environment)
+    assert list(DATA.environment) == sorted(more.items())
+    assert more.items() > dict(STDLIB.environment).items()
+    assert {name: value for name, value in more.items() if name.endswith("_NUM_THREADS")} == {
+        f"{name}_NUM_THREADS": "1" for name in ("MKL", "NUMEXPR", "OMP", "OPENBLAS")
+    }
+    assert more["MPLBACKEND"] == "agg"
+
+
+def test_every_image_but_stdlib_has_the_settings_of_a_data_box() -> None:
+    assert policy_for("stdlib") is STDLIB
+    assert policy_for("data") == DATA
+    assert policy_for("mine") == DATA.model_copy(update={"image": "mine"})
