@@ -9,12 +9,14 @@ from __future__ import annotations
 import io
 import math
 import sys
+import warnings
 import weakref
 
 from pybox_kernel.inside import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 MOST_SIDE = 8192
@@ -29,11 +31,11 @@ last: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 """The hash of the picture that a figure was last shown as; 0 where it was shown as a text."""
 
 
-def prepare() -> None:
-    """Puts PyBox's ``show`` in the place of pyplot's, which has nowhere to show anything."""
-    pyplot: Any = sys.modules.get("matplotlib.pyplot")
-    if pyplot is not None:
-        pyplot.show = show
+def prepare() -> Callable[[], None]:
+    """Puts PyBox's ``show`` in the place of pyplot's, which has nowhere to show anything. Gives what shows the rest at
+    the end of the cell."""
+    sys.modules["matplotlib.pyplot"].show = show  # type: ignore[attr-defined]
+    return show_open
 
 
 def show(*_arguments: object, **_options: object) -> None:
@@ -53,7 +55,10 @@ def show_open() -> None:
             finally:
                 helpers.Gcf.destroy(manager)
     except BaseException as error:
-        shown.tell(error)
+        try:
+            shown.tell(error)
+        except Exception:  # the program has no stderr any more
+            pass
 
 
 def show_changed(figure: Any) -> None:
@@ -137,15 +142,17 @@ def drawn_at(dpi: float, figure: Any, canvas: Any) -> tuple[bytes, float]:
     file = io.BytesIO()
     if left < 0 or bottom < 0 or right > width or top > height:
         dpi = fitting(right - left, top - bottom, dpi)
-        canvas.print_figure(
-            file,
-            format="png",
-            dpi=dpi,
-            facecolor=figure.get_facecolor(),
-            edgecolor=figure.get_edgecolor(),
-            bbox_inches=Bbox.from_extents(*sides),
-            pil_kwargs=compression((right - left) * (top - bottom) * dpi * dpi),
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the first drawing has said it
+            canvas.print_figure(
+                file,
+                format="png",
+                dpi=dpi,
+                facecolor=figure.get_facecolor(),
+                edgecolor=figure.get_edgecolor(),
+                bbox_inches=Bbox.from_extents(*sides),
+                pil_kwargs=compression((right - left) * (top - bottom) * dpi * dpi),
+            )
         return file.getvalue(), dpi
     from PIL import Image
 

@@ -105,20 +105,19 @@ def main() -> None:
     sys.meta_path.insert(0, StandInFinder)
     warnings.formatwarning = cell.format_warning
     preload.import_offered()
+    show_figures = None
     if "matplotlib.pyplot" in sys.modules:
-        from pybox_kernel.inside import figures
+        from pybox_kernel.inside.figures import prepare
 
-        figures.prepare()
+        show_figures = prepare()
     os.chdir("/box")
     sys.path.insert(0, "")
     sys.argv = [""]
     events.say(b"r")
     source = read_source()
     outcome = cell.run_cell(source.removeprefix("\ufeff"))
-    if "matplotlib.pyplot" in sys.modules:
-        from pybox_kernel.inside.figures import show_open
-
-        show_open()  # of a cell that failed too: its error is told by now, whatever time drawing takes
+    if show_figures is not None:  # of a cell that failed too: its error is told by now, whatever time drawing takes
+        show_figures()
     finish(*outcome, own_pid)
 
 

@@ -124,23 +124,21 @@ def of_styler(value: Any) -> Table | None:
         return None
     frame = value.data
     given = value._translate(False, False, max_rows=ROWS, max_cols=COLUMNS)
-    levels = frame.index.nlevels
-    index_names = ["" if name is None or value.hide_index_names else cell(name) for name in frame.index.names]
-    columns = []
-    for line in given["head"]:
-        parts = seen(line[levels:])
-        if not parts or any(not part["class"].startswith("blank") for part in parts):  # else it names the index
-            columns.append([text_of(part) for part in parts])
+    headers = [[part for part in line if part["class"].startswith("col_heading")] for line in given["head"]]
+    columns = [texts_of(line) for line in headers if line]
     lines = [line for line in given["body"] if not trimmed(line[0])]
-    index_seen = [part["is_visible"] for part in lines[0][:levels]] if lines else [True] * levels
-    rows = [[text_of(part) for part in seen(line[levels:])] for line in lines]
+    index = [[part for part in line if part["type"] == "th"] for line in lines]
+    rows = [texts_of(part for part in line if part["type"] == "td") for line in lines]
+    names = ["" if name is None or value.hide_index_names else cell(name) for name in frame.index.names]
+    if lines:
+        names = [name for name, part in zip(names, index[0], strict=True) if part["is_visible"]]
     width = len(rows[0]) if rows else len(columns[0]) if columns else 0
     numbers = [number for number in range(len(frame.columns)) if number not in value.hidden_columns]
     height = len(frame) - len(set(value.hidden_rows))
     return {
         "columns": columns,
-        "index_names": [name for name, is_seen in zip(index_names, index_seen, strict=True) if is_seen],
-        "index": [[text_of(part) for part in seen(line[:levels])] for line in lines],
+        "index_names": names,
+        "index": [texts_of(line) for line in index],
         "rows": rows,
         "numeric": [is_numeric(frame.dtypes.iloc[number]) for number in numbers[:width]],
         "dtypes": [],
@@ -150,16 +148,12 @@ def of_styler(value: Any) -> Table | None:
     }
 
 
-def seen(line: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [part for part in line if part["is_visible"] and not trimmed(part)]
+def texts_of(line: Iterable[dict[str, Any]]) -> list[str]:
+    return [cell(part["display_value"]) for part in line if part["is_visible"] and not trimmed(part)]
 
 
 def trimmed(part: dict[str, Any]) -> bool:
     return "_trim" in part["class"]
-
-
-def text_of(part: dict[str, Any]) -> str:
-    return cell(part["display_value"])
 
 
 def of_polars(value: Any) -> Table:
