@@ -28,7 +28,8 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A table as data, rectangular: ``numeric`` and every row have as many entries as each row of ``columns``."""
+    """A table as data, rectangular: ``numeric`` and every row have as many entries as each row of ``columns``,
+    and ``dtypes`` has as many or none."""
 
     columns: tuple[tuple[SafeText, ...], ...]
     """The names of the columns, a row for each level of the header."""
@@ -44,6 +45,8 @@ class Table:
     """Before which row others were left out."""
     column_gap: int | None
     """Before which column others were left out."""
+    dtypes: tuple[SafeText, ...] = ()
+    """What each column holds, in its library's words; empty where it does not say."""
 
 
 @dataclass(frozen=True)

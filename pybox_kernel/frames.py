@@ -182,6 +182,8 @@ class TableEvent(Strict):
     index: Annotated[tuple[Levels, ...], Field(max_length=60)]
     rows: Annotated[tuple[Cells, ...], Field(max_length=60)]
     numeric: Annotated[tuple[bool, ...], Field(max_length=20)]
+    dtypes: Cells = ()
+    """What each column holds, in its library's words; empty where it does not say."""
     shape: tuple[Count, Count]
     row_gap: Annotated[int, Field(ge=0, le=60)] | None
     column_gap: Annotated[int, Field(ge=0, le=20)] | None
@@ -194,6 +196,7 @@ class TableEvent(Strict):
             len(self.index) != rows
             or any(len(names) != levels for names in self.index)
             or any(len(cells) != columns for cells in (*self.columns, *self.rows))
+            or len(self.dtypes) not in (0, columns)
             or self.shape[0] < rows
             or self.shape[1] < columns
             or (self.row_gap or 0) > rows

@@ -35,7 +35,6 @@ def read_cases() -> dict[str, Case]:
 CASES: Final = read_cases()
 
 LATER: Final = {
-    "src-plots": "open figures are not shown by themselves yet; a test holds the bounds of many pictures",
     "time-vm-clock-drift": "needs a virtual machine, which does not exist yet; tests hold what can be held without one",
 }
 """Cases that no test holds whole yet, and why. Each has a test all the same."""

@@ -58,6 +58,10 @@ def capture(rest: str, namespace: dict[str, Any], inner: Callable[[], object]) -
     try:
         inner()
     finally:
+        if shows and "matplotlib.pyplot" in sys.modules:
+            from pybox_kernel.inside.figures import show_open
+
+            show_open()
         sys.stdout, sys.stderr = before
         if shows:
             shown.captured.pop()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CELL = "/tmp/cell.py"
 """The cell is a file, so that what a program starts anew (multiprocessing's spawn) finds it."""
 OWN_MODULES = "pybox_kernel.inside."
+OWN_FOLDER = __file__.rpartition("/")[0] + "/"
 NAME = 1000
 """Bytes of JSON for an exception's name."""
 AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -208,9 +209,17 @@ def of_syntax(error: SyntaxError) -> str:
 def format_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """In place of ``warnings.formatwarning``: the cell is called by its name."""
+    """In place of ``warnings.formatwarning``: the cell is called by its name. Where PyBox draws or shows something for
+    it, the line that asked for that is named, and none where it is drawn after the end."""
     import linecache
 
+    if filename.startswith(OWN_FOLDER):
+        frame: Any = sys._getframe()
+        while frame is not None and frame.f_code.co_filename != CELL:
+            frame = frame.f_back
+        if frame is None:
+            return "%s: %s\n" % (category.__name__, message)
+        filename, lineno, line = CELL, frame.f_lineno, None
     place = "Your code" if filename == CELL else filename
     if line is None:
         line = linecache.getline(filename, lineno)

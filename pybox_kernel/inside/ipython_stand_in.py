@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 VERSION = "9.0.0+pybox.stand.in"
 """The IPython whose names it has, and that it is none."""
+FORMATS = ("set_matplotlib_formats", "set_matplotlib_close")
 
 
 class Events:
@@ -118,6 +119,8 @@ MODULES: dict[str, dict[str, Any]] = {
     "IPython.core.display_functions": NAMES,
     "IPython.core.getipython": {"get_ipython": get_ipython},
     "IPython.core.error": {"UsageError": UsageError},
+    "matplotlib_inline": {},
+    "matplotlib_inline.backend_inline": {name: NAMES[name] for name in FORMATS},
 }
 
 

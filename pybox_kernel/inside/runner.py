@@ -29,7 +29,7 @@ class StandInFinder:
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> Any:
-        if name.partition(".")[0] != "IPython":
+        if name.partition(".")[0] not in ("IPython", "matplotlib_inline"):
             return None
         from pybox_kernel.inside.ipython_stand_in import spec_of
 
@@ -105,12 +105,20 @@ def main() -> None:
     sys.meta_path.insert(0, StandInFinder)
     warnings.formatwarning = cell.format_warning
     preload.import_offered()
+    show_figures = None
+    if "matplotlib.pyplot" in sys.modules:
+        from pybox_kernel.inside.figures import prepare
+
+        show_figures = prepare()
     os.chdir("/box")
     sys.path.insert(0, "")
     sys.argv = [""]
     events.say(b"r")
     source = read_source()
-    finish(*cell.run_cell(source.removeprefix("\ufeff")), own_pid)
+    outcome = cell.run_cell(source.removeprefix("\ufeff"))
+    if show_figures is not None:  # of a cell that failed too: its error is told by now, whatever time drawing takes
+        show_figures()
+    finish(*outcome, own_pid)
 
 
 if __name__ == "__main__":

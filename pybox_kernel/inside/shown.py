@@ -1,7 +1,7 @@
 """``display()``, and the value of a cell's last expression: what of an object is offered to the host, and what is not.
 
 Of each object its text is sent; besides, at most one of a table, a picture and HTML. All else that it offers is named
-with its size and held back: scripts, SVG, markdown, whatever is too big.
+with its size and held back: scripts, SVG, markdown, whatever is too big. A figure of matplotlib is always a picture.
 """
 
 from __future__ import annotations
@@ -156,6 +156,12 @@ def show(
         found = result_of(bundle, include=include, exclude=exclude)
         if isinstance(found, dict):
             offered = bundle_of(found)
+    if "matplotlib.figure" in sys.modules:
+        from pybox_kernel.inside.figures import bundle_of as bundle_of_figure
+        from pybox_kernel.inside.figures import is_figure
+
+        if is_figure(item):
+            offered = bundle_of_figure(item)
     if str(type(item).__module__).startswith(("pandas", "polars")):
         from pybox_kernel.inside.tables import table_of
 

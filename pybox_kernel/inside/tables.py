@@ -1,4 +1,4 @@
-"""Data frames as plain data, which the host draws. Only of libraries that the program itself has imported."""
+"""Data frames as plain data, which the host draws. Only of libraries that are imported already."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def table_of(value: object) -> Table | None:
         table = None
         if isinstance(value, (library.DataFrame, library.Series)):
             table = of_pandas(value) if module == "pandas" else of_polars(value)
+        elif module == "pandas" and is_styler(value):
+            table = of_styler(value)
         return table if table is not None and len(as_json(table)) <= LARGEST else None
     except Exception:
         return None
@@ -72,11 +74,16 @@ def of_pandas(value: Any) -> Table | None:
         "index_names": ["" if name is None else cell(name) for name in shown.index.names],
         "index": [list(level) for level in zip(*index, strict=True)],
         "rows": [[column[row] for column in cells] for row in range(len(rows))],
-        "numeric": [getattr(dtype, "kind", "O") in "iufc" for dtype in shown.dtypes],
+        "numeric": [is_numeric(dtype) for dtype in shown.dtypes],
+        "dtypes": [cell(dtype) for dtype in shown.dtypes],
         "shape": list(frame.shape),
         "row_gap": row_gap,
         "column_gap": column_gap,
     }
+
+
+def is_numeric(dtype: object) -> bool:
+    return getattr(dtype, "kind", "O") in "iufc"
 
 
 def pandas_column(frame: Any, number: int) -> list[str]:
@@ -105,6 +112,50 @@ def index_level(index: Any, level: int) -> list[str]:
     return [cell(value) for value in values]
 
 
+def is_styler(value: object) -> bool:
+    kind = getattr(sys.modules.get("pandas.io.formats.style"), "Styler", None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+def of_styler(value: Any) -> Table | None:
+    """The texts that it would show, without colours and the like; what it hides is not there. Of many rows or columns
+    the first, as pandas trims them. From what pandas gives its own templates."""
+    if value.concatenated:
+        return None
+    frame = value.data
+    given = value._translate(False, False, max_rows=ROWS, max_cols=COLUMNS)
+    headers = [[part for part in line if part["class"].startswith("col_heading")] for line in given["head"]]
+    columns = [texts_of(line) for line in headers if line]
+    lines = [line for line in given["body"] if not trimmed(line[0])]
+    index = [[part for part in line if part["type"] == "th"] for line in lines]
+    rows = [texts_of(part for part in line if part["type"] == "td") for line in lines]
+    names = ["" if name is None or value.hide_index_names else cell(name) for name in frame.index.names]
+    if lines:
+        names = [name for name, part in zip(names, index[0], strict=True) if part["is_visible"]]
+    width = len(rows[0]) if rows else len(columns[0]) if columns else 0
+    numbers = [number for number in range(len(frame.columns)) if number not in value.hidden_columns]
+    height = len(frame) - len(set(value.hidden_rows))
+    return {
+        "columns": columns,
+        "index_names": names,
+        "index": [texts_of(line) for line in index],
+        "rows": rows,
+        "numeric": [is_numeric(frame.dtypes.iloc[number]) for number in numbers[:width]],
+        "dtypes": [],
+        "shape": [height, len(numbers)],
+        "row_gap": len(rows) if height > len(rows) else None,
+        "column_gap": width if len(numbers) > width else None,
+    }
+
+
+def texts_of(line: Iterable[dict[str, Any]]) -> list[str]:
+    return [cell(part["display_value"]) for part in line if part["is_visible"] and not trimmed(part)]
+
+
+def trimmed(part: dict[str, Any]) -> bool:
+    return "_trim" in part["class"]
+
+
 def of_polars(value: Any) -> Table:
     frame = value.to_frame() if not hasattr(value, "columns") else value
     rows, row_gap = positions(frame.height, ROWS, ROWS_AT_EACH_END)
@@ -114,11 +165,12 @@ def of_polars(value: Any) -> Table:
     shown = frame.select(names)
     parts = [shown] if row_gap is None else [shown.head(row_gap), shown.tail(len(rows) - row_gap)]
     return {
-        "columns": [[cell(name) for name in names], [cell(dtype) for dtype in dtypes]],
+        "columns": [[cell(name) for name in names]],
         "index_names": [],
         "index": [[] for _ in rows],
         "rows": [polars_cells(row) for part in parts for row in part.iter_rows()],
         "numeric": [bool(dtype.is_numeric()) for dtype in dtypes],
+        "dtypes": [cell(dtype) for dtype in dtypes],
         "shape": [frame.height, frame.width],
         "row_gap": row_gap,
         "column_gap": column_gap,

@@ -90,13 +90,18 @@ def position(gap: int | None, shown: int, left_out: int) -> int | None:
 
 
 def header(table: Table, column_gap: int | None) -> Iterator[str]:
-    """A row for each level; the names of the index stand in the last."""
+    """A row for each level, the names of the index in the last; and what the columns hold, in small letters."""
     last = len(table.columns) - 1
     for level, names in enumerate(table.columns):
         above_index = table.index_names if level == last else ("",) * len(table.index_names)
         names_of_index = [cell("th", name, "left") for name in above_index]
         shown = [cell("th", name, side(numeric)) for name, numeric in zip(names, table.numeric, strict=True)]
         yield row([*names_of_index, *with_gap(shown, column_gap, "th")])
+    if table.dtypes:
+        names_of_index = [cell("td", "", "left")] * len(table.index_names)
+        kinds = zip(table.dtypes, table.numeric, strict=True)
+        shown = [cell("td", name, side(numeric), f"{SMALL};") for name, numeric in kinds]
+        yield row([*names_of_index, *with_gap(shown, column_gap, "td")])
 
 
 def table_row(table: Table, number: int, column_gap: int | None) -> str:
@@ -113,8 +118,8 @@ def side(numeric: bool) -> str:
     return "right" if numeric else "left"
 
 
-def cell(tag: str, text: str, align: str) -> str:
-    return f"<{tag} style='text-align:{align}'>{escape(text)}</{tag}>"
+def cell(tag: str, text: str, align: str, style: str = "") -> str:
+    return f"<{tag} style='{style}text-align:{align}'>{escape(text)}</{tag}>"
 
 
 def row(cells: Iterable[str]) -> str:

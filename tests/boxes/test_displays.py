@@ -329,7 +329,7 @@ def test_of_thousands_of_displays_a_hundred_are_shown_and_the_rest_is_counted(se
     assert receipt.ok
 
 
-@case("out-many-displays", "src-plots")
+@case("out-many-displays")
 def test_large_pictures_without_end_are_bounded_in_bytes(session: Session) -> None:
     source = (
         f"{OBJECT}{DRAWN}\nimport random; noise = random.Random(1)\n"

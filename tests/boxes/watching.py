@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pybox_kernel.displays import Display
+from pybox_kernel.policy import policy_for
 from pybox_kernel.session import RunResult, Session
 from pybox_kernel.transcript import ProgramError
 from tests.escapes.running import without_colour
@@ -83,7 +84,7 @@ class Watched(NamedTuple):
         return {held.what: held.bytes for held in self.result.receipt.said.withheld}
 
 
-def watched(session: Session, source: str, deadline: float = 5.0) -> Watched:
+def watched(session: Session, source: str, deadline: float = 5.0, image: str = "stdlib") -> Watched:
     collector = Collector()
-    result = session.run(source, deadline_seconds=deadline, watcher=collector)
+    result = session.run(source, deadline_seconds=deadline, watcher=collector, policy=policy_for(image))
     return Watched(result, collector.shown)

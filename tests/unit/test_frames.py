@@ -280,6 +280,10 @@ def test_a_display_out_of_its_form_is_dropped(change: dict[str, object]) -> None
         {"rows": [["1", "x" * 201]] * 3},
         {"rows": [["1", None]] * 3},
         {"numeric": [True]},
+        {"dtypes": ["int64"]},
+        {"dtypes": ["int64", 5]},
+        {"dtypes": ["int64", "x" * 201]},
+        {"dtypes": None},
         {"numeric": [1, 0]},
         {"numeric": [True] * 21, "rows": [["1"] * 21] * 3, "columns": [["1"] * 21], "shape": [3, 21]},
         {"shape": [2, 2]},
@@ -297,6 +301,14 @@ def test_a_display_out_of_its_form_is_dropped(change: dict[str, object]) -> None
 def test_a_table_out_of_its_form_is_dropped(change: dict[str, object]) -> None:
     assert read_event(shown(table=TABLE)) is not None
     assert read_event(shown(table={**TABLE, **change})) is None
+
+
+def test_a_table_may_say_what_its_columns_hold() -> None:
+    for dtypes in ([], ["int64", "str"]):
+        event = read_event(shown(table={**TABLE, "dtypes": dtypes}))
+        assert isinstance(event, DisplayEvent)
+        assert event.table is not None
+        assert event.table.dtypes == tuple(dtypes)
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))

@@ -63,6 +63,18 @@ def test_values_are_written_as_pandas_writes_them() -> None:
     assert dict(zip(columns, found.numeric, strict=True)) == {
         name: name in ("int", "float", "nullable", "complex") for name in columns
     }
+    assert dict(zip(columns, found.dtypes, strict=True)) == {
+        "int": "int64",
+        "float": "float64",
+        "text": "str",
+        "bool": "bool",
+        "object": "object",
+        "nullable": "Int64",
+        "category": "category",
+        "time": "datetime64[us]",
+        "span": "timedelta64[us]",
+        "complex": "complex128",
+    }
     assert (found.index, found.index_names) == ((("0",), ("1",), ("2",)), ("",))
     assert (found.shape, found.row_gap, found.column_gap) == ((3, 10), None, None)
 
@@ -141,7 +153,7 @@ def test_a_series_is_a_table_of_one_column(series: Any, rows: object) -> None:
 
 def test_a_frame_of_polars_says_what_its_columns_are() -> None:
     found = table(pl.DataFrame({"a": [1, None], "b": ["x", None], "c": [[1], []]}))
-    assert found.columns == (("a", "b", "c"), ("Int64", "String", "List(Int64)"))
+    assert (found.columns, found.dtypes) == ((("a", "b", "c"),), ("Int64", "String", "List(Int64)"))
     assert found.rows == (("1", "x", "[1]"), ("null", "null", "[]"))
     assert found.index_names == ()
 
@@ -151,9 +163,54 @@ def test_a_long_frame_of_polars_keeps_its_ends() -> None:
     assert (found.rows[4], found.rows[5], found.row_gap) == (("4",), ("995",), 5)
 
 
+def test_times_are_shown_in_their_zone() -> None:
+    times = pd.to_datetime(["2030-01-01 12:00", "2030-07-01 12:00"]).tz_localize("Europe/Berlin")
+    found = table(pd.DataFrame({"t": times}, index=times))
+    assert found.rows == (("2030-01-01 12:00:00+01:00",), ("2030-07-01 12:00:00+02:00",))
+    assert found.index == found.rows
+    assert found.dtypes == ("datetime64[us, Europe/Berlin]",)
+
+
+def test_of_columns_that_are_left_out_no_type_is_told() -> None:
+    found = table(pd.DataFrame({n: [n if n % 2 else str(n)] for n in range(50)}))
+    assert found.dtypes == ("str", "int64") * 10
+    assert table(pl.DataFrame({str(n): [n] for n in range(50)})).dtypes == ("Int64",) * 20
+
+
+def test_a_styler_is_a_table_of_the_texts_it_would_show() -> None:
+    index = pd.MultiIndex.from_tuples([(1, "p"), (1, "q"), (2, "r")], names=["n", None])
+    frame = pd.DataFrame({"a": [1, 2.25, None], "b": ["x", "<y>", "z"], "c": [1, 2, 3]}, index=index)
+    found = table(frame.style.format(precision=1, na_rep="-").hide(["c"], axis=1).highlight_max())
+    assert found.columns == (("a", "b"),)
+    assert (found.index_names, found.index) == (("n", ""), (("1", "p"), ("1", "q"), ("2", "r")))
+    assert found.rows == (("1.0", "x"), ("2.2", "<y>"), ("-", "z"))
+    assert (found.numeric, found.shape, found.dtypes) == ((True, False), (3, 2), ())
+    assert table(frame.style.hide(axis="index")).index == ((),) * 3
+    rows_hidden = table(frame.reset_index(drop=True).style.hide([1]))
+    assert (rows_hidden.index, rows_hidden.shape) == ((("0",), ("2",)), (2, 3))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_of_a_large_styler_the_beginning_is_shown(hidden: bool) -> None:
+    style = pd.DataFrame(np.arange(3000).reshape(100, 30)).style
+    found = table(style.hide(axis="columns") if hidden else style)
+    assert (found.shape, found.row_gap, found.column_gap) == ((100, 30), 60, 20)
+    assert (len(found.rows), found.rows[0][-1], found.rows[-1][0]) == (60, "19", "1770")
+    assert len(found.columns) == (not hidden)
+
+
+def test_a_styler_of_nothing_and_one_that_cannot_be_read_are_no_trouble() -> None:
+    assert table(pd.DataFrame().style).shape == (0, 0)
+    assert table(pd.DataFrame(columns=["a"]).style).columns == (("a",),)
+    style = pd.DataFrame({"a": [1]}).style
+    assert table_of(style.concat(pd.DataFrame({"a": [2]}).style)) is None  # shown as HTML
+    style.data = 5
+    assert table_of(style) is None
+
+
 def test_what_is_no_frame_is_no_table() -> None:
-    styled = pd.DataFrame({"a": [1]}).style
-    assert [table_of(value) for value in (1, "a", [1], None, styled, pd.Index([1]), pl.DataFrame().lazy())] == [
+    grouped = pd.DataFrame({"a": [1]}).groupby("a")
+    assert [table_of(value) for value in (1, "a", [1], None, grouped, pd.Index([1]), pl.DataFrame().lazy())] == [
         None
     ] * 7
 

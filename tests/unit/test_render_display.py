@@ -60,7 +60,7 @@ class Frame(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
-            self.aligned.append((found["style"] or "").removeprefix("text-align:"))
+            self.aligned.append((found["style"] or "").rpartition("text-align:")[2])
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -134,6 +134,11 @@ def test_a_table_is_drawn_with_its_gap_its_size_and_its_numbers_to_the_right() -
     assert frame.aligned[:6] == ["left", "left", "right"] * 2
 
 
+def test_what_the_columns_hold_stands_below_their_names() -> None:
+    frame = drawn(table=table(dtypes=safe([["str", "float64"]])[0], shape=(4, 9), row_gap=None, column_gap=1))
+    assert frame.rows[:3] == [["", "name", "…", "price"], ["", "str", "…", "float64"], ["0", "tea", "…", "1.5"]]
+
+
 def test_columns_that_were_left_out_are_marked_where_they_were() -> None:
     frame = drawn(table=table(shape=(4, 32), row_gap=None, column_gap=1))
     assert frame.rows[:2] == [["", "name", "…", "price"], ["0", "tea", "…", "1.5"]]
@@ -177,8 +182,10 @@ def test_an_empty_table_and_one_without_index_are_drawn() -> None:
 
 def test_no_text_of_a_table_becomes_markup_or_mathematics() -> None:
     evil = "</td></table></figure><script>alert(1)</script>'\"&amp;$x$\\(y\\)"
-    frame = drawn(table=table(columns=safe([[evil, evil]]), index=safe([[evil]] * 4), rows=safe([[evil, evil]] * 4)))
-    assert frame.rows[1] == [evil] * 3
+    names = safe([[evil, evil]])
+    frame = drawn(table=table(columns=names, dtypes=names[0], index=safe([[evil]] * 4), rows=names * 4))
+    assert frame.rows[1] == ["", evil, evil]
+    assert frame.rows[2] == [evil] * 3
     page = bundle(Display(False, SafeText(""), table=table(rows=safe([[evil, evil]] * 4))))["text/html"]
     rest = page.replace("<span>$</span>", "").replace("<span>\\</span>", "")
     assert "$" not in rest
