@@ -16,8 +16,8 @@ from pybox_kernel.wheels import Target, make_lock
 
 LOCKS: Final = Path(__file__).parent.parent / "pybox_kernel" / "locks"
 WANTED: Final = {
-    "data": ("numpy", "pandas", "matplotlib"),
-    "class": ("numpy", "pandas", "matplotlib", "scipy", "scikit-learn", "seaborn"),
+    "data": ("numpy", "pandas", "matplotlib", "jinja2"),
+    "class": ("numpy", "pandas", "matplotlib", "jinja2", "scipy", "scikit-learn", "seaborn"),
 }
 TARGETS: Final = [
     Target(python, machine, glibc=(2, 36))
