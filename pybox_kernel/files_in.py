@@ -85,7 +85,7 @@ class Reader:
                 self._entries += 1
                 if self._entries > MOST_ENTRIES:
                     raise OptionError(
-                        f"There are more than {MOST_ENTRIES:,} things in {safe_name(path, 100)}.", ONE_BY_ONE
+                        f"{safe_name(path, 100)} holds more than {MOST_ENTRIES:,} files and folders.", ONE_BY_ONE
                     )
                 if not entry.name.startswith("."):
                     parts.append(entry.name)
