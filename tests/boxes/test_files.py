@@ -183,6 +183,18 @@ def test_what_a_program_makes_comes_out_and_is_on_the_receipt(session: Session) 
     assert Receipt.from_json(ran.receipt.to_json()) == ran.receipt
 
 
+def test_a_file_that_is_not_closed_holds_what_was_written(session: Session) -> None:
+    source = (
+        "import csv\na = open('a', 'w'); a.write('text')\nb = open('b', 'wb'); b.write(b'bytes')\n"
+        "c = csv.writer(open('c', 'w')); c.writerow([1, 2])\nd = open('d', 'w+b'); d.write(b'both')\n"
+        "e = [open('e', 'w')]; e.append(e); e[0].write('in a circle')\n"
+    )
+    files = {"a": b"text", "b": b"bytes", "c": b"1,2\r\n", "d": b"both", "e": b"in a circle"}
+    assert run(session, source).files == files
+    for end in ("1 / 0", "import sys; sys.exit(3)"):
+        assert run(session, source + end).files == files
+
+
 def test_a_cell_that_writes_files_is_told_how_to_get_them(session: Session) -> None:
     ran = run(session, "for n in range(2): open(f'{n}.txt', 'w').close()\nopen('.hidden', 'w').close()", output=False)
     assert ran.files == {}
