@@ -86,6 +86,14 @@ def file(wall: Wall, _: Policy, __: str) -> Advice:
     )
 
 
+def not_among(wall: Wall) -> Advice:
+    """Where the box had some files."""
+    return Advice(
+        f"There is no {named(wall, 'such file')} in this box: of your files it has those that its receipt lists.",
+        "Name it too, with --input.",
+    )
+
+
 def read_only(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
         f"{quoted(wall) or 'That place'} cannot be written to: in a box only its working folder and /tmp can.",
@@ -156,6 +164,8 @@ def advice(receipt: Receipt) -> Advice | None:
     wall = receipt.said.wall
     if wall is None:
         return None
+    if wall.kind == "file" and receipt.asked.options.inputs:
+        return not_among(wall)
     image = receipt.run.image.name if receipt.run.image is not None else ""
     return WALLS[wall.kind](wall, receipt.asked.policy, image)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -166,6 +167,13 @@ def test_files_out_of_bounds_are_refused_before_there_is_a_box(
 def test_a_box_that_takes_no_files_gives_none(session: Session) -> None:
     with pytest.raises(OptionError, match="takes no files"):
         session.run("pass", output=True, policy=STDLIB.model_copy(update={"files": 0}))
+
+
+def test_a_file_that_was_not_put_in_is_told_of(session: Session) -> None:
+    ran = run(session, "open('data/y.csv')", ("data/x.csv", b"1"), output=False)
+    told = " ".join(render_short(ran.receipt).split())
+    assert "There is no data/y.csv in this box: of your files it has those that its receipt lists." in told
+    assert "Name it too, with --input." in told
 
 
 # Out
@@ -407,6 +415,46 @@ def test_several_links_to_one_file_are_copies_that_count_each(session: Session) 
     ran = run(session, "import os\nopen('a', 'wb').write(bytes(3 << 20))\nfor n in 'bcd': os.link('a', n)")
     assert list(ran.files) == ["a", "b"]
     assert ran.why == dict.fromkeys("cd", "the files before it fill the 8 MB that all together may have")
+
+
+# Without a supervisor
+
+SUPERVISOR = """
+import os, signal, sys
+from pybox_kernel import file_frames
+from pybox_kernel.session import Session
+class Stopped(file_frames.FilesFromBox):
+    def take(self, frame):
+        super().take(frame)
+        if frame.kind == b"d":
+            os.kill(os.getpid(), int(sys.argv[1]))
+import pybox_kernel.conversation
+pybox_kernel.conversation.FilesFromBox = Stopped
+with Session.open() as session:
+    session.run("open('x', 'wb').write(bytes(8 << 20))", output=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_box_whose_supervisor_is_lost_while_its_files_come_is_gone_soon(
+    number: signal.Signals, own: Installation, outside: Outside
+) -> None:
+    lost = own.python(SUPERVISOR, str(int(number)))
+    seen: list[str] = []
+    began = time.monotonic()
+    while not seen and time.monotonic() - began < 20:
+        seen = [line["Id"] for line in outside.api.containers(filters={"label": f"org.pybox.installation={own.id}"})]
+        time.sleep(0.01)
+    (box,) = seen
+    if number == signal.SIGKILL:
+        assert lost.wait(20) == -signal.SIGKILL
+        outside.wait_gone(box, 2)
+    else:
+        outside.wait_gone(box, 20 + STDLIB.collect_seconds + STDLIB.release_seconds)
+        assert Path(f"/proc/{lost.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        os.kill(lost.pid, signal.SIGCONT)
+        lost.communicate(timeout=20)
+        assert own.entries() == []
 
 
 # Native code from a file
