@@ -139,8 +139,8 @@ class FilesFromBox:
         why = fault(self._policy, name) or reserved(name)
         if why is not None:
             self._refuse(name, len(data), f"its name {why}")
-        elif met := self._spellings.meets(name):
-            self._refuse(name, len(data), f"some computers take its name for that of {safe_name(met, 100)}")
+        elif self._spellings.meets(name) is not None:
+            self._refuse(name, len(data), "some computers take its name for that of another file")
         else:
             self.files.append(OutputFile(name, data))
 

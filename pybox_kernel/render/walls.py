@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pybox_kernel.policy import Policy
     from pybox_kernel.receipt import Receipt, Wall, WallKind
 
-__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "longer_limit", "longer_limit_line"]
+__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "in_marks", "longer_limit", "longer_limit_line"]
 
 
 DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -89,7 +89,7 @@ def file(wall: Wall, _: Policy, __: str) -> Advice:
 def not_among(wall: Wall) -> Advice:
     """Where the box had some files."""
     return Advice(
-        f"There is no {named(wall, 'such file')} in this box: of your files it has those that its receipt lists.",
+        f"There is no {quoted(wall) or 'such file'} in this box: of your files it has those that its receipt lists.",
         "Name it too, with --input.",
     )
 
@@ -172,4 +172,8 @@ def advice(receipt: Receipt) -> Advice | None:
 
 def quoted(wall: Wall) -> str:
     """A name that the program gave, in marks that it cannot hold itself: what it says is not PyBox's sentence."""
-    return f"‘{safe_name(wall.what, 60).translate(WITHOUT_MARKS)}’" if wall.what else ""
+    return in_marks(wall.what) if wall.what else ""
+
+
+def in_marks(name: str) -> str:
+    return f"‘{safe_name(name, 60).translate(WITHOUT_MARKS)}’"

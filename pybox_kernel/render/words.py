@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
+from pybox_kernel.render.walls import in_marks
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def given(receipt: Receipt) -> Iterator[str]:
 
 
 def listed(files: tuple[BoxFile, ...]) -> str:
-    named = [f"{safe_name(file.name, 60)} ({size(file.bytes)})" for file in files[:MOST_LISTED]]
+    named = [f"{in_marks(file.name)} ({size(file.bytes)})" for file in files[:MOST_LISTED]]
     if len(files) > MOST_LISTED:
         named.append(f"and {len(files) - MOST_LISTED} more")
     return ", ".join(named)
@@ -246,12 +247,12 @@ def said(receipt: Receipt) -> Iterator[str]:
 def files(receipt: Receipt) -> Iterator[str]:
     told = receipt.said
     for file in told.files:
-        yield f"A file: {safe_name(file.name, 60)}, {size(file.bytes)}."
+        yield f"A file: {in_marks(file.name)}, {size(file.bytes)}."
     if told.files and not ran_to_its_end(receipt):
         yield "The program did not finish: its files may be incomplete."
     for item in told.not_brought:
         amount = f", {size(item.bytes)}" if item.bytes is not None else ""
-        yield f"Not brought back: {safe_name(item.name, 60)}{amount}: {finished(item.why)}"
+        yield f"Not brought back: {in_marks(item.name)}{amount}: {finished(item.why)}"
     if told.not_brought_unlisted:
         yield f"Nor {counted(told.not_brought_unlisted, 'more file')}."
     if told.files_left:

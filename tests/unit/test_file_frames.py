@@ -92,7 +92,7 @@ def test_a_name_that_is_not_to_be_written_is_listed_and_not_taken(name: str) -> 
 def test_of_names_that_meet_the_first_is_taken() -> None:
     files = brought(header("Plot.png", 0), header("plot.PNG", 0), header("plot.png/x", 0), account())
     assert files.files == [OutputFile("Plot.png", b"")]
-    assert {left.why for left in files.not_brought} == {"some computers take its name for that of Plot.png"}
+    assert {left.why for left in files.not_brought} == {"some computers take its name for that of another file"}
 
 
 def test_a_file_that_was_put_in_and_not_changed_is_none_of_the_programs() -> None:
