@@ -19,6 +19,7 @@ from pathlib import Path
 
 import docker
 
+from benchmarks import files
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, in_turn
 from pybox_kernel import run, seccomp
@@ -122,7 +123,12 @@ def main() -> None:
     cells = kernels(rounds)
     plain, sealed, *_ = times.values()
     pairs = sorted(b / a for a, b in zip(plain, sealed, strict=True))
-    report = "\n".join(lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells))
+    report = "\n".join(
+        [
+            *lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells),
+            *files.lines(*files.files(rounds)),
+        ]
+    )
     Path(__file__).with_name("RESULTS.md").write_text(report, encoding="utf-8")
     sys.stdout.write(report)
     engine.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-from pybox_kernel import __version__, session
+from pybox_kernel import __version__, files_in, files_out, session
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
 from pybox_kernel.image_commands import add_image_parser, image, setup
@@ -52,6 +52,14 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--image", default=STDLIB.image, metavar="NAME", help="the box image: stdlib, data, or one of `image list`"
     )
+    run.add_argument(
+        "--input",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a file or a folder to put a copy of into the box; may be given more than once",
+    )
+    run.add_argument("--output", metavar="DIR", help="a new or empty folder for the files that the program writes")
     run.add_argument("--json", action="store_true", help="print the receipt alone, as JSON, with the output inside")
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
@@ -133,16 +141,30 @@ class Terminal:
 
 def run(options: argparse.Namespace) -> int:
     source = read_program(options.file)
+    base = Path.cwd()
+    policy = policy_for(options.image)
+    inputs = files_in.read(policy, options.input, base)
+    if options.output is not None:
+        files_out.check(options.output, base)
     stop = session.Stop()
     with session.Session.open() as opened:
         before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             watcher = None if options.json else Terminal()
-            policy = policy_for(options.image)
-            result = opened.run(source, deadline_seconds=options.timeout, watcher=watcher, stop=stop, policy=policy)
+            result = opened.run(
+                source,
+                deadline_seconds=options.timeout,
+                watcher=watcher,
+                stop=stop,
+                policy=policy,
+                inputs=inputs,
+                output=options.output is not None,
+            )
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
                 signal.signal(number, handler)
+    if options.output is not None:
+        result = session.save(result, options.output, base)
     receipt = result.receipt
     if options.json:
         print(session.with_output(result).to_json(indent=2))

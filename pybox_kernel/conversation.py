@@ -16,7 +16,18 @@ from pybox_kernel.counters import Meters, Unread
 from pybox_kernel.course import Course, Program
 from pybox_kernel.display_door import OVER
 from pybox_kernel.errors import BoxError, EngineError, Stopped
-from pybox_kernel.frames import ACKNOWLEDGE_EVERY, EventParts, Frame, FrameReader, encode, read_ended, read_ready
+from pybox_kernel.file_frames import FilesFromBox, put_in, question
+from pybox_kernel.frames import (
+    ACKNOWLEDGE_EVERY,
+    AGAIN,
+    MOST_BYTES,
+    EventParts,
+    Frame,
+    FrameReader,
+    encode,
+    read_ended,
+    read_ready,
+)
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.transcript import Watcher
 
@@ -24,6 +35,7 @@ __all__ = ["Conversation", "Stop"]
 
 READY_SECONDS: Final = 30.0
 DELIVERY_SECONDS: Final = 10.0
+COLLECT_MARGIN_SECONDS: Final = 1.0
 WARDEN_TEXT: Final = 2000
 
 
@@ -75,7 +87,8 @@ class Conversation:
         self._connection = box.connection
         self._watcher = watcher
         self._stop = stop
-        self._reader = FrameReader()
+        self._files = FilesFromBox(program.policy, program.inputs, bring=program.output)
+        self._reader = FrameReader(MOST_BYTES + self._files.most_bytes)
         self._event = EventParts()
         self._outgoing = bytearray()
         self._answered = 0
@@ -89,8 +102,10 @@ class Conversation:
         self._stop.on_set(self._wake)
         try:
             self._until_ready()
+            self._put_files_in()
             self._run()
             self._read_meters()
+            self._take_files_out()
             self._send(b"L", b"")
             self._deliver(time.monotonic() + self._program.policy.release_seconds)
         finally:
@@ -130,6 +145,25 @@ class Conversation:
             box.verify(report)
             self._course.before = self._reading(fresh=False)
         box.expect_removal()
+
+    def _put_files_in(self) -> None:
+        if not self._program.inputs:
+            return
+        with self._course.timeline.step("files put in"):
+            self._outgoing += put_in(self._program.inputs)
+            limit = time.monotonic() + DELIVERY_SECONDS
+            placed = False
+            while not placed:
+                self._stop.check()
+                for frame in self._frames(limit):
+                    if frame.kind == b"P" and not self._outgoing:
+                        placed = True
+                    else:
+                        self._misplaced(frame)
+                if not placed and not self._is_open():
+                    raise BoxError(f"The box ended before it had its files{self._last_words()}.", AGAIN)
+                if not placed and time.monotonic() > limit:
+                    raise BoxError("The box does not take the files that are put into it.", AGAIN)
 
     # The program
 
@@ -189,6 +223,8 @@ class Conversation:
                 transcript.withhold(OVER, ended.events_dropped_bytes, ended.events_dropped)
             if ended.events_garbled:
                 transcript.withhold("displays that could not be read", 0)
+        elif frame.kind in (b"D", b"d", b"T") and self._course.files is not None:
+            self._course.files.take(frame)
         else:
             self._misplaced(frame)
 
@@ -201,6 +237,23 @@ class Conversation:
     def _last_words(self) -> str:
         said = self._course.warden_said
         return f" ({said})" if said else ""
+
+    # Files
+
+    def _take_files_out(self) -> None:
+        """Or asks for their number alone. While a process may live its files may change: then nothing is taken."""
+        ended = self._course.ended
+        if ended is None or not ended.all_reaped:
+            return
+        began = time.monotonic()
+        self._course.files = self._files
+        self._send(b"B", question(self._program.policy, bring=self._program.output))
+        limit = began + self._program.policy.collect_seconds + COLLECT_MARGIN_SECONDS
+        while not self._files.told and self._is_open() and time.monotonic() < limit:
+            for frame in self._frames(limit):
+                self._take(frame)
+        if self._program.output:
+            self._course.timeline.add("files taken out", began, time.monotonic())
 
     # Meters
 

@@ -11,8 +11,10 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.box import Box
+from pybox_kernel.box_files import InputFile
 from pybox_kernel.counters import Meters
 from pybox_kernel.errors import PyBoxError
+from pybox_kernel.file_frames import FilesFromBox
 from pybox_kernel.frames import Ended
 from pybox_kernel.journal import new_token
 from pybox_kernel.policy import Policy
@@ -36,6 +38,10 @@ class Program(NamedTuple):
     """Null where none was set up: then no box can be asked for."""
     earlier: Mapping[str, int] = MappingProxyType({})
     """Names that cells before this one defined, each with the number of its cell."""
+    inputs: tuple[InputFile, ...] = ()
+    """Have passed ``box_files.checked_inputs``."""
+    output: bool = False
+    """Whether the files that the program makes or changes are taken out of its box."""
 
 
 class Timeline:
@@ -78,6 +84,8 @@ class Course:
     after: Meters | None = None
     """The last reading since."""
     after_is_final: bool = False
+    files: FilesFromBox | None = None
+    """What came of its files; null where they were not asked for."""
     problem: Problem | None = None
 
     @property

@@ -26,7 +26,11 @@ from pybox_kernel.receipt import WallKind
 
 __all__ = [
     "ACKNOWLEDGE_EVERY",
+    "AGAIN",
+    "LARGEST_FRAME",
+    "MOST_BYTES",
     "About",
+    "Count",
     "DisplayData",
     "DisplayEvent",
     "Ended",
@@ -35,6 +39,7 @@ __all__ = [
     "Frame",
     "FrameReader",
     "StreamCount",
+    "Strict",
     "TableEvent",
     "encode",
     "read_ended",
@@ -45,8 +50,8 @@ __all__ = [
 HEADER: Final = struct.Struct(">cI")
 LARGEST_FRAME: Final = 65536
 MOST_BYTES: Final = 8 << 20
-"""Of one run, all frames together: above the warden's own bounds, so that only a broken box reaches it."""
-TYPES: Final = frozenset(b"ROEvVoeXF")
+"""Of one run, but for its files: above the warden's own bounds, so that only a broken box reaches it."""
+TYPES: Final = frozenset(b"ROEvVoePXDdTF")
 LARGEST_EVENT: Final = 1_500_064
 ACKNOWLEDGE_EVERY: Final = 16384
 """The warden keeps at most 64 KiB under way; answering each quarter keeps it from waiting."""
@@ -66,15 +71,16 @@ def encode(kind: bytes, payload: bytes) -> bytes:
 class FrameReader:
     """Turns a byte stream, in whatever pieces it comes, into frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_BYTES) -> None:
         self._buffer = bytearray()
+        self._most = most
         self.total = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are now whole. Raises BoxError for an unknown type or a size out of bounds."""
         self.total += len(data)
-        if self.total > MOST_BYTES:
-            raise BoxError(f"The box sent more than {MOST_BYTES:,} bytes.", AGAIN)
+        if self.total > self._most:
+            raise BoxError(f"The box sent more than {self._most:,} bytes.", AGAIN)
         self._buffer += data
         frames = []
         while len(self._buffer) >= HEADER.size:

@@ -1,6 +1,6 @@
 """The sealed settings: one frozen value, and the little that a cell may choose.
 
-A cell chooses its deadline, nothing else; any other wish is an error, not an override. Numbers are from DESIGN
+A cell chooses its deadline, and its files; any other wish is an error, not an override. Numbers are from DESIGN
 section 2 and are never retyped elsewhere: code, receipts and tests read them from here.
 """
 
@@ -66,6 +66,16 @@ class Policy(BaseModel):
     inodes: Count
     """Files and folders in each of ``/box``, ``/tmp`` and ``/dev/shm``."""
     source_bytes: Count
+    files: Count
+    """Files put in, and files taken out; 0 where none are."""
+    file_bytes: Count
+    """Of all that are put in, and of all that are taken out."""
+    file_depth: Count
+    """Folders that a file may lie in, one in the other."""
+    file_work_bytes: Count
+    """Size of ``/box`` where files are put in or taken out."""
+    collect_seconds: Quantity
+    """How long taking files out may take."""
     kept_bytes: Count
     """Output kept of each stream: the first half and the last half."""
     release_seconds: Quantity
@@ -80,6 +90,10 @@ class Policy(BaseModel):
     @property
     def environment_names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.environment)
+
+    def with_files(self) -> Policy:
+        """Where files are put in or taken out."""
+        return self.model_copy(update={"work_bytes": self.file_work_bytes})
 
 
 STDLIB: Final = Policy(
@@ -98,6 +112,11 @@ STDLIB: Final = Policy(
     shared_memory_bytes=1 * MIB,
     inodes=1024,
     source_bytes=64 * KIB,
+    files=64,
+    file_bytes=8 * MIB,
+    file_depth=8,
+    file_work_bytes=64 * MIB,
+    collect_seconds=2.0,
     kept_bytes=64 * KIB,
     release_seconds=2.0,
     backstop_seconds=1.0,

@@ -17,8 +17,10 @@ __all__ = [
     "Asked",
     "Boundary",
     "Box",
+    "BoxFile",
     "Checked",
     "End",
+    "FileNotBrought",
     "How",
     "Image",
     "KernelChecked",
@@ -104,10 +106,22 @@ class Run(Model):
     """This computer's wall clock, UTC, ISO 8601; durations come from ``steps`` alone."""
 
 
+class BoxFile(Model):
+    """A file that went into the box, or came out of it. The hash is of the bytes as this computer had them."""
+
+    name: str
+    bytes: Count
+    sha256: Sha256
+
+
 class Options(Model):
     """What this run asked for beyond the policy's own values."""
 
     deadline_seconds: Quantity
+    inputs: tuple[BoxFile, ...]
+    """Copies put into the working directory before the program started."""
+    output: bool
+    """Whether the files it makes or changes there are taken out."""
 
 
 class Asked(Model):
@@ -218,12 +232,14 @@ class Withheld(Model):
     """How many such things; ``bytes`` is what they have together."""
 
 
-class SavedFile(Model):
-    """A file the program made; none leave the box in this version."""
+class FileNotBrought(Model):
+    """Something in the working directory that was not taken out."""
 
     name: str
-    bytes: Count
-    sha256: Sha256
+    """Made safe to show."""
+    bytes: Count | None
+    """Null for what is no file."""
+    why: str
 
 
 class Wall(Model):
@@ -255,7 +271,14 @@ class Said(Model):
     """What that exception met, if it met a wall of the box."""
     traceback: str | None = None
     """Its traceback, made safe to show; null where the receipt stands beside its output."""
-    files: tuple[SavedFile, ...]
+    files: tuple[BoxFile, ...]
+    """What it made or changed in its working directory, and was taken out: its word too."""
+    not_brought: tuple[FileNotBrought, ...]
+    """What was not; empty where no files were asked for."""
+    not_brought_unlisted: Count
+    """How many more were not."""
+    files_left: Count
+    """Files it made or changed that stayed in the box since none were asked for."""
 
 
 class Unknown(Model):

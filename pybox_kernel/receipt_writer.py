@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pybox_kernel import seccomp
 from pybox_kernel.box import Box
+from pybox_kernel.box_files import InputFile, OutputFile
 from pybox_kernel.counters import Unread
 from pybox_kernel.course import Course, Program
+from pybox_kernel.errors import PyBoxError
 from pybox_kernel.frames import Ended
 from pybox_kernel.receipt import (
     Asked,
     Boundary,
+    BoxFile,
     Checked,
     End,
+    FileNotBrought,
     How,
     KernelChecked,
     Meters,
     NotAsRequired,
     Observed,
     Options,
+    Problem,
     Receipt,
     Run,
     Said,
@@ -30,13 +36,13 @@ from pybox_kernel.receipt import (
     Unknown,
 )
 from pybox_kernel.receipt import Box as BoxFacts
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.seal import Look
 from pybox_kernel.transcript import StreamName
 from pybox_kernel.walls import wall_of
 from pybox_kernel.witness import own_boot_id
 
-__all__ = ["write_receipt"]
+__all__ = ["not_saved", "write_receipt"]
 
 
 def write_receipt(program: Program, course: Course) -> Receipt:
@@ -55,7 +61,11 @@ def write_receipt(program: Program, course: Course) -> Receipt:
         ),
         asked=Asked(
             policy=program.policy,
-            options=Options(deadline_seconds=program.deadline_seconds),
+            options=Options(
+                deadline_seconds=program.deadline_seconds,
+                inputs=facts_of(program.inputs),
+                output=program.output,
+            ),
             seccomp_sha256=seccomp.PROFILE_SHA256,
             uid=box.identity.uid if box is not None else None,
         ),
@@ -78,9 +88,9 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             withheld=transcript.withheld,
             error=transcript.error.name if transcript.error else None,
             wall=wall_of(transcript.error, program.earlier),
-            files=(),
+            **files_of(program, course),
         ),
-        unknown=(*unknown, *order_of(streams), *lost_output(course)),
+        unknown=(*unknown, *order_of(streams), *lost_output(course), *lost_files(program, course)),
         problem=course.problem,
     )
 
@@ -93,6 +103,58 @@ def order_of(streams: Mapping[StreamName, Stream]) -> Iterator[Unknown]:
 def lost_output(course: Course) -> Iterator[Unknown]:
     if course.program_sent and course.ended is None:
         yield Unknown(what="output", why="the box ended without its last word, and with it went what came late")
+
+
+# Files
+
+
+def facts_of(files: Iterable[InputFile | OutputFile]) -> tuple[BoxFile, ...]:
+    return tuple(
+        BoxFile(name=file.name, bytes=len(file.data), sha256=hashlib.sha256(file.data).hexdigest()) for file in files
+    )
+
+
+def files_of(program: Program, course: Course) -> dict[str, Any]:
+    found = course.files
+    if found is None:
+        return {"files": (), "not_brought": (), "not_brought_unlisted": 0, "files_left": 0}
+    return {
+        "files": facts_of(found.files),
+        "not_brought": tuple(FileNotBrought(**item._asdict()) for item in found.not_brought),
+        "not_brought_unlisted": found.not_listed,
+        "files_left": found.found if found.found is not None and not program.output else 0,
+    }
+
+
+def not_saved(receipt: Receipt, error: PyBoxError) -> Receipt:
+    """The receipt of a run whose files came out of the box and could not be written to this computer."""
+    said = receipt.said
+    lost = tuple(
+        FileNotBrought(name=file.name, bytes=file.bytes, why="it could not be written to this computer")
+        for file in said.files
+    )
+    problem = Problem(code=error.code, message=safe_text(error.message), advice=error.advice)
+    return receipt.model_copy(
+        update={
+            "said": said.model_copy(update={"files": (), "not_brought": (*lost, *said.not_brought)}),
+            "problem": receipt.problem or problem,
+        }
+    )
+
+
+def lost_files(program: Program, course: Course) -> Iterator[Unknown]:
+    """Why it is not known which files there were, where that was asked."""
+    if not program.output or not course.program_sent:
+        return
+    if course.files is None:
+        why = (
+            "a process of it could not be ended" if course.ended is not None else "the box ended without its last word"
+        )
+        yield Unknown(what="files", why=why)
+    elif course.files.incomplete is not None:
+        yield Unknown(what="files", why=course.files.incomplete)
+    elif not course.files.told:
+        yield Unknown(what="files", why="the box ended before it had told of all its files")
 
 
 # How it ended

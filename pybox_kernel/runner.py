@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pybox_kernel.box import Box, fresh_identity
+from pybox_kernel.box_files import OutputFile
 from pybox_kernel.conversation import Conversation, Stop
 from pybox_kernel.course import Course, Program
 from pybox_kernel.engine import Engine
@@ -31,6 +32,8 @@ class RunResult:
     error: ProgramError | None
     notices: tuple[str, ...] = ()
     """What happened beside the run that the person should know, a sentence each."""
+    files: tuple[OutputFile, ...] = ()
+    """What was taken out of the box, where that was asked for."""
 
 
 def run_program(
@@ -73,6 +76,7 @@ def run_program(
         stdout=course.transcript.text("stdout"),
         stderr=course.transcript.text("stderr"),
         error=course.transcript.error,
+        files=tuple(course.files.files) if course.files is not None else (),
     )
 
 

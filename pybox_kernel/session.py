@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from pybox_kernel import image_build, image_store, images, leftovers, wheels
+from pybox_kernel import files_out, image_build, image_store, images, leftovers, wheels
+from pybox_kernel.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
@@ -25,6 +26,7 @@ from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
+from pybox_kernel.receipt_writer import not_saved
 from pybox_kernel.runner import Program, RunResult, Stop, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
 from pybox_kernel.seal import LABEL
@@ -44,6 +46,7 @@ __all__ = [
     "plan_set_up",
     "remove_image",
     "run",
+    "save",
     "set_up",
     "with_output",
 ]
@@ -88,13 +91,21 @@ class Session:
         stop: Stop | None = None,
         policy: Policy = STDLIB,
         earlier: Mapping[str, int] | None = None,
+        inputs: Sequence[InputFile] = (),
+        output: bool = False,
     ) -> RunResult:
-        """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program or deadline, before anything is
-        made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
-        with the number of its cell: who misses one of them is told."""
+        """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
+        is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
+        with the number of its cell: who misses one of them is told. Copies of ``inputs`` are put into the working
+        directory; with ``output`` the files made or changed there are on the result."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
-        asked = Program(program, policy, deadline, None, earlier or {})
+        files = checked_inputs(policy, inputs)
+        if output and not policy.files:
+            raise too_many(policy)
+        if files or output:
+            policy = policy.with_files()
+        asked = Program(program, policy, deadline, None, earlier or {}, files, output)
         try:
             engine = self.engine()
             recorded = image_store.require(engine, self._store, policy.image)
@@ -272,6 +283,16 @@ def with_output(result: RunResult) -> Receipt:
         "traceback": without_colour(result.error.traceback) if result.error is not None else None,
     }
     return result.receipt.model_copy(update={"said": said.model_copy(update=texts)})
+
+
+def save(result: RunResult, folder: str, base: Path) -> RunResult:
+    """Writes the files of ``result`` into ``folder``, which is new or empty. Where that fails none is there, and the
+    receipt of the result that is returned says so."""
+    try:
+        files_out.write(result.receipt.asked.policy, result.files, folder, base)
+    except PyBoxError as error:
+        return replace(result, files=(), receipt=not_saved(result.receipt, error))
+    return result
 
 
 def plan_set_up(*, base: str, fresh: bool) -> Plan:

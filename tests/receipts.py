@@ -51,7 +51,7 @@ def receipt(**changes: Any) -> Receipt:
         },
         "asked": {
             "policy": STDLIB.model_dump(),
-            "options": {"deadline_seconds": 2.0},
+            "options": {"deadline_seconds": 2.0, "inputs": [], "output": False},
             "seccomp_sha256": "3d" * 32,
             "uid": 20123,
         },
@@ -89,6 +89,9 @@ def receipt(**changes: Any) -> Receipt:
             "error": None,
             "wall": None,
             "files": [],
+            "not_brought": [],
+            "not_brought_unlisted": 0,
+            "files_left": 0,
         },
         "unknown": [],
         "problem": None,
@@ -250,6 +253,35 @@ def samples() -> dict[str, Receipt]:
                 {"what": "more than a cell may display", "bytes": 1258291, "number": 4900},
             ],
         ),
+        "files": receipt(
+            asked__policy=STDLIB.with_files().model_dump(),
+            asked__options={
+                "deadline_seconds": 5.0,
+                "inputs": [
+                    {"name": "data/x.csv", "bytes": 120_000, "sha256": "7a" * 32},
+                    {"name": "data/y.csv", "bytes": 12, "sha256": "7b" * 32},
+                ],
+                "output": True,
+            },
+            said__files=[
+                {"name": "plots/one.png", "bytes": 40_960, "sha256": "7c" * 32},
+                {"name": "table.csv", "bytes": 812, "sha256": "7d" * 32},
+            ],
+            said__not_brought=[
+                {"name": "big.bin", "bytes": 1 << 40, "why": "it is larger than the 8 MB that all files may have"},
+                {"name": "notes.txt", "bytes": None, "why": "it is a link, and links are not followed"},
+            ],
+            said__not_brought_unlisted=31,
+        ),
+        "files_of_an_unfinished_run": receipt(
+            observed__end=ended("deadline", "the box's own timer ended it at 2 s", code=137),
+            observed__meters__ran_seconds=2.001,
+            asked__options={"deadline_seconds": 2.0, "inputs": [], "output": True},
+            said__completed=False,
+            said__files=[{"name": "part.csv", "bytes": 4, "sha256": "7e" * 32}],
+            unknown=[{"what": "files", "why": "looking through them took longer than 2 s"}],
+        ),
+        "files_left": receipt(said__files_left=2),
         "not_removed": receipt(
             observed__box={"id": "4e" * 32, "removed": None},
             unknown=[{"what": "removed", "why": "the engine did not answer within 10 s"}],
@@ -292,7 +324,9 @@ def spoiled(sample: Receipt, text: str) -> Receipt:
         observed["seal"]["engine"]["differences"] = [{"setting": text, "wanted": text, "found": text}]
     said["error"] = said["stdout"]["text"] = text
     said["withheld"] = [{"what": text, "bytes": 1, "number": 1}]
-    said["files"] = [{"name": text, "bytes": 1, "sha256": "6f" * 32}]
+    file = {"name": text, "bytes": 1, "sha256": "6f" * 32}
+    said["files"] = document["asked"]["options"]["inputs"] = [file]
+    said["not_brought"] = [{"name": text, "bytes": 1, "why": text}]
     document["unknown"].append({"what": text, "why": text})
     document["problem"] = {"code": text, "message": text, "advice": text}
     for *above, name in texts(document):

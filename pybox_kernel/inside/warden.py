@@ -5,9 +5,13 @@ payload. The program never holds either end: its streams are pipes to the warden
 
     to the supervisor    R ready: what the box looks like from inside (JSON)     O E  first part of stdout, stderr
                          v V  an event of the program: a part, the last part     o e  last part of stdout, stderr
-                         X ended (JSON)                                          F    the warden failed (text)
-    from the supervisor  G go: the deadline in seconds, as ASCII digits          C    the source; the clock starts
-                         S stop                 A bytes taken so far             L    release: exit now
+                         P the files are in their place                          X    ended (JSON)
+                         D d  a file: its name and size (JSON), its bytes        T    the account of its files (JSON)
+                         F the warden failed (text)
+    from the supervisor  I i  a file: name, size, files to come (JSON); bytes    A    bytes taken so far
+                         G go: the deadline in seconds, as ASCII digits          C    the source; the clock starts
+                         S stop                                                  L    release: exit now
+                         B after X: the files, or their number (JSON)
 
 Out of reach of the program, which runs under the same uid: not dumpable (no ptrace, /proc/1/mem or /proc/1/fd), every
 signal blocked (what cannot be blocked does not reach PID 1 from inside its own namespace), the scheduling and limit
@@ -31,14 +35,12 @@ import time
 
 sys.path.insert(0, os.path.dirname(__file__))  # -I leaves the program's own folder out
 
+from channel import CHUNK, Channel, SupervisorLost  # type: ignore[import-not-found]
 from examine import look_inside  # type: ignore[import-not-found]
+from files import FilesIn, FilesOut  # type: ignore[import-not-found]
 from streams import HEADER, Events, Kept  # type: ignore[import-not-found]
 
 RUNNER = "/usr/local/lib/pybox/runner.py"
-WINDOW = 65536
-LARGEST_FRAME = 65536
-CHUNK = 16384
-PART = 32768
 RUNNER_READY_SECONDS = 60.0
 REAP_SECONDS = 2.0
 
@@ -49,19 +51,15 @@ LOST_SUPERVISOR, FAILED = 70, 71
 KILLED = 128 + 9
 
 
-class SupervisorLost(Exception):
-    """The supervisor's end of stdin is closed."""
-
-
 class Warden:
     def __init__(self, kept: int, release_seconds: float, environment: dict[str, str], descriptors: list[int]) -> None:
         self.descriptors = descriptors
         self.release_seconds = release_seconds
         self.environment = environment
-        self.outgoing = bytearray()
-        self.offered = 0
-        self.acknowledged = 0
-        self.incoming = bytearray()
+        self.channel = Channel()
+        self.files = FilesIn()
+        self.asked: dict[str, int] | None = None
+        self.end_told = False
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.children = self.open_child_signals()
         self.runner = 0
@@ -152,61 +150,30 @@ class Warden:
 
     # The channel
 
-    def send(self, kind: bytes, payload: bytes) -> None:
-        self.outgoing += HEADER.pack(kind, len(payload)) + payload
-
-    def send_event(self, event: bytes) -> None:
-        last = (len(event) - 1) // PART * PART
-        for start in range(0, last, PART):
-            self.send(b"v", event[start : start + PART])
-        self.send(b"V", event[last:])
-
-    def window(self) -> int:
-        return WINDOW - (self.offered - self.acknowledged)
-
-    def flush(self) -> None:
-        while self.outgoing and self.window() > 0:
-            try:
-                sent = os.write(1, bytes(self.outgoing[: min(CHUNK, self.window())]))
-            except BlockingIOError:
-                return
-            except BrokenPipeError:
-                raise SupervisorLost from None
-            self.offered += sent
-            del self.outgoing[:sent]
-
-    def receive(self) -> None:
-        try:
-            data = os.read(0, CHUNK)
-        except BlockingIOError:
-            return
-        if not data:
-            raise SupervisorLost
-        self.incoming += data
-        while len(self.incoming) >= HEADER.size:
-            kind, length = HEADER.unpack_from(self.incoming)
-            if length > LARGEST_FRAME:
-                raise ValueError("a frame of %d bytes from the supervisor" % length)
-            if len(self.incoming) < HEADER.size + length:
-                return
-            payload = bytes(self.incoming[HEADER.size : HEADER.size + length])
-            del self.incoming[: HEADER.size + length]
-            self.obey(kind, payload)
-
     def obey(self, kind: bytes, payload: bytes) -> None:
-        if kind == b"A":
-            self.acknowledged = min(self.offered, int(payload))
-        elif kind == b"G" and self.deadline_seconds is None:
+        if kind == b"G" and self.deadline_seconds is None:
             self.deadline_seconds = float(payload)
-        elif kind == b"C" and self.started is None and self.deadline_seconds is not None:
+        elif kind == b"I" and self.started is None:
+            self.files.begin(payload)
+            self.tell_placed()
+        elif kind == b"i" and self.started is None:
+            self.files.add(payload)
+            self.tell_placed()
+        elif kind == b"C" and self.started is None and self.deadline_seconds is not None and not self.files.open:
             self.started = time.monotonic()
             self.source += payload
         elif kind == b"S":
             self.end_program("stopped")
+        elif kind == b"B" and self.end_told:
+            self.asked = json.loads(payload)
         elif kind == b"L":
             self.released = True
         else:
             raise ValueError("an unexpected frame %r from the supervisor" % kind)
+
+    def tell_placed(self) -> None:
+        if not self.files.open:
+            self.channel.send(b"P", b"")
 
     # The turns
 
@@ -215,7 +182,7 @@ class Warden:
         poll = select.poll()
         poll.register(0, select.POLLIN)
         poll.register(self.children, select.POLLIN)
-        if self.outgoing and self.window() > 0:
+        if self.channel.can_write:
             poll.register(1, select.POLLOUT)
         if self.source_pipe >= 0 and self.started is not None:
             poll.register(self.source_pipe, select.POLLOUT)
@@ -225,14 +192,15 @@ class Warden:
             poll.register(self.events.descriptor, select.POLLIN)
         for descriptor, _ in poll.poll(max(0.0, (until - time.monotonic()) * 1000)):
             if descriptor == 0:
-                self.receive()
+                for kind, payload in self.channel.receive():
+                    self.obey(kind, payload)
             elif descriptor == self.source_pipe:
                 self.feed_source()
             elif descriptor in self.streams:
                 self.drain_stream(descriptor)
             elif descriptor == self.events.descriptor:
                 self.drain_events()
-        self.flush()
+        self.channel.flush()
 
     def feed_source(self) -> None:
         try:
@@ -258,7 +226,7 @@ class Warden:
             return False
         head = kept.take(data)
         if head:
-            self.send(live, head)
+            self.channel.send(live, head)
         return True
 
     def drain_events(self) -> bool:
@@ -272,7 +240,7 @@ class Warden:
             return False
         for event in self.events.take(data):
             if event[:1] != b"r":
-                self.send_event(event)
+                self.channel.send_event(event)
             elif self.started is None:
                 self.runner_ready = True
         return True
@@ -289,7 +257,7 @@ class Warden:
             self.idle_turn(limit)
             if time.monotonic() > limit:
                 raise RuntimeError("the runner did not get ready")
-        self.send(b"R", json.dumps(report).encode())
+        self.channel.send(b"R", json.dumps(report).encode())
         while self.started is None and self.how is None:
             self.idle_turn(time.monotonic() + 3600.0)
         self.await_runner()
@@ -298,6 +266,10 @@ class Warden:
         limit = time.monotonic() + self.release_seconds
         while not self.released and time.monotonic() < limit:
             self.turn(limit)
+            if self.asked is not None:
+                self.take_files_out(self.asked)
+                self.asked = None
+                limit = time.monotonic() + self.release_seconds
         return self.exit_status()
 
     def idle_turn(self, until: float) -> None:
@@ -340,7 +312,7 @@ class Warden:
         for name, live, last in (("stdout", b"O", b"o"), ("stderr", b"E", b"e")):
             rest = kept[live].rest()
             for start in range(0, len(rest), CHUNK):
-                self.send(last, rest[start : start + CHUNK])
+                self.channel.send(last, rest[start : start + CHUNK])
             sent = kept[live].sent
             streams[name] = {"bytes": kept[live].total, "kept": sent + len(rest), "head": sent}
         code, killer = status_parts(self.runner_status)
@@ -356,7 +328,16 @@ class Warden:
             "events_garbled": self.events.broken,
             "all_reaped": self.all_reaped,
         }
-        self.send(b"X", json.dumps(ended).encode())
+        self.channel.send(b"X", json.dumps(ended).encode())
+        self.end_told = True
+
+    def take_files_out(self, asked: dict[str, int]) -> None:
+        """One part is on its way at a time: what has been read and not sent is one buffer."""
+        until = time.monotonic() + asked["seconds"]
+        for kind, payload in FilesOut(asked, self.files.prints, until).frames():
+            self.channel.send(kind, payload)
+            while self.channel.outgoing and time.monotonic() < until:
+                self.turn(until)
 
     def exit_status(self) -> int:
         assert self.runner_status is not None

@@ -23,7 +23,9 @@ def size(number: int) -> str:
         return counted(number, "byte")
     if number < MIB:
         return f"{plain(number / KIB, 0 if number >= 10 * KIB else 1)} kB"
-    return f"{megabytes(number)} MB"
+    if number < KIB * MIB:
+        return f"{megabytes(number)} MB"
+    return f"{megabytes(number / KIB)} GB"
 
 
 def seconds(number: float) -> str:

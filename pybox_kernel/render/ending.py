@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pybox_kernel.receipt import How, Receipt, Stream
 
-__all__ = ["NOT_RUN", "Ending", "Tone", "ending"]
+__all__ = ["NOT_RUN", "OUTPUT", "Ending", "Tone", "ending", "files_given", "ran_to_its_end", "them"]
 
 Tone = Literal["ok", "warn", "stop", "bad"]
 ICONS: Final[dict[Tone, str]] = {"ok": "✓", "warn": "⚠", "stop": "◷", "bad": "✗"}
@@ -60,6 +60,7 @@ SIGNALS: Final = {
 RESERVED_CODES: Final = 124
 """From here on, shells and their kin give exit codes a meaning of their own."""
 
+OUTPUT: Final = "--output DIR"
 QUIET_END: Final = "Ended by itself, without an error code."
 SENDER: Final = "Which process sent the signal: one of the program's own can."
 LOSS: Final = "Which part was killed, and what was lost."
@@ -297,15 +298,35 @@ def circumstances(receipt: Receipt, tone: Tone) -> Iterator[str]:
     elif how not in ("exited", "signal") and said.stdout.bytes + said.stderr.bytes:
         yield "output so far kept"
     if said.files:
-        maybe = "" if how == "exited" else ", maybe incomplete"
+        maybe = "" if ran_to_its_end(receipt) else ", maybe incomplete"
         yield f"{counted(len(said.files), 'file')} saved{maybe}"
+    if missed := len(said.not_brought) + said.not_brought_unlisted:
+        yield f"{counted(missed, 'file')} not brought back"
+    if any(entry.what == "files" for entry in receipt.unknown):
+        yield "maybe not all of its files"
+    if said.files_left:
+        yield f"wrote {counted(said.files_left, 'file')} in its box; to get {them(said.files_left)}: {OUTPUT}"
     if said.withheld:
         yield f"{counted(sum(item.number for item in said.withheld), 'thing')} withheld"
     if how != "deadline" and observed.meters.ran_seconds is not None:
         yield f"{seconds(observed.meters.ran_seconds)} of {receipt.asked.options.deadline_seconds:g} s"
-    yield "sealed: no network, none of your files" if tone == "ok" else "sealed"
+    yield f"sealed: no network, {files_given(receipt)}" if tone == "ok" else "sealed"
     if observed.boundary.kind == "other_kernel":
         yield "behind another kernel"
+
+
+def files_given(receipt: Receipt) -> str:
+    number = len(receipt.asked.options.inputs)
+    several = "a copy of one of your files" if number == 1 else f"copies of {number:,} of your files"
+    return several if number else "none of your files"
+
+
+def ran_to_its_end(receipt: Receipt) -> bool:
+    return receipt.observed.end.how == "exited" and receipt.said.completed
+
+
+def them(number: int) -> str:
+    return "it" if number == 1 else "them"
 
 
 def differs(receipt: Receipt) -> bool:

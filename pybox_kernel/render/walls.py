@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pybox_kernel.policy import Policy
     from pybox_kernel.receipt import Receipt, Wall, WallKind
 
-__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "longer_limit", "longer_limit_line"]
+__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "in_marks", "longer_limit", "longer_limit_line"]
 
 
 DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -83,6 +83,14 @@ def file(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
         f"There is no {quoted(wall) or 'such file'} in this box: it has none of your files, and starts empty.",
         "Write the file in this cell first, or put its text into the cell.",
+    )
+
+
+def not_among(wall: Wall) -> Advice:
+    """Where the box had some files."""
+    return Advice(
+        f"There is no {quoted(wall) or 'such file'} in this box: of your files it has those that its receipt lists.",
+        "Name it too, with --input.",
     )
 
 
@@ -156,10 +164,16 @@ def advice(receipt: Receipt) -> Advice | None:
     wall = receipt.said.wall
     if wall is None:
         return None
+    if wall.kind == "file" and receipt.asked.options.inputs:
+        return not_among(wall)
     image = receipt.run.image.name if receipt.run.image is not None else ""
     return WALLS[wall.kind](wall, receipt.asked.policy, image)
 
 
 def quoted(wall: Wall) -> str:
     """A name that the program gave, in marks that it cannot hold itself: what it says is not PyBox's sentence."""
-    return f"‘{safe_name(wall.what, 60).translate(WITHOUT_MARKS)}’" if wall.what else ""
+    return in_marks(wall.what) if wall.what else ""
+
+
+def in_marks(name: str) -> str:
+    return f"‘{safe_name(name, 60).translate(WITHOUT_MARKS)}’"

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
-from pybox_kernel.render.ending import Tone, ending, is_cut
+from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
+from pybox_kernel.render.walls import in_marks
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt import NotAsRequired, Receipt, Said, Step, Stream, Withheld
+    from pybox_kernel.receipt import BoxFile, NotAsRequired, Receipt, Said, Step, Stream, Withheld
 
 __all__ = ["PROGRAM_STEP", "Difference", "Meter", "Section", "StepBar", "Tone", "Words", "words"]
 
@@ -44,6 +45,7 @@ QUESTIONS: Final = {
     "cgroups": "whether Linux, too, has nothing left of the box",
     "cleaning up": "whether everything was cleaned up",
     "output": "whether all of the output came through",
+    "files": "whether all files that it wrote are here",
     "output_order": "in which order output and error output were written",
     "boundary": "whether another kernel stands in between",
 }
@@ -132,7 +134,7 @@ def words(receipt: Receipt) -> Words:
     act = "try" if started else "do"
     main = (("seen", told.seen), ("not known", told.not_known), (act, told.to_do))
     sections = (
-        Section("Allowed", (allowed(receipt),)),
+        Section("Allowed", (allowed(receipt), *given(receipt))),
         Section(SEEN, (*told.seen, *also_seen(receipt))),
         Section(SAID, tuple(said(receipt))),
         Section(NOT_KNOWN, (*told.not_known, *also_not_known(receipt))),
@@ -158,8 +160,23 @@ def allowed(receipt: Receipt) -> str:
         f"{megabytes(policy.memory_bytes)} MB of memory, "
         f"{cores.get(policy.cpu_cores, f'{policy.cpu_cores:g} processor cores')}, "
         f"{limit:g} {'second' if limit == 1 else 'seconds'}, "
-        f"{policy.tasks} processes and threads; no network, none of your files."
+        f"{policy.tasks} processes and threads; no network, {files_given(receipt)}."
     )
+
+
+def given(receipt: Receipt) -> Iterator[str]:
+    options, policy = receipt.asked.options, receipt.asked.policy
+    if options.inputs:
+        yield f"For its working folder, copies of: {listed(options.inputs)}."
+    if options.output:
+        yield f"Of the files it writes there, {policy.files} and {size(policy.file_bytes)} in all may be taken out."
+
+
+def listed(files: tuple[BoxFile, ...]) -> str:
+    named = [f"{in_marks(file.name)} ({size(file.bytes)})" for file in files[:MOST_LISTED]]
+    if len(files) > MOST_LISTED:
+        named.append(f"and {len(files) - MOST_LISTED} more")
+    return ", ".join(named)
 
 
 def differences(receipt: Receipt) -> Iterator[Difference]:
@@ -222,12 +239,25 @@ def said(receipt: Receipt) -> Iterator[str]:
         yield f"Withheld: {withheld(item)}."
     if len(told.withheld) > MOST_LISTED:
         yield f"And {len(told.withheld) - MOST_LISTED} more withheld."
-    for file in told.files[:MOST_LISTED]:
-        yield f"A file: {safe_name(file.name, 60)}, {size(file.bytes)}."
-    if len(told.files) > MOST_LISTED:
-        yield f"And {counted(len(told.files) - MOST_LISTED, 'more file')}."
+    yield from files(receipt)
     if not told.completed:
         yield "Not that it reached its last line."
+
+
+def files(receipt: Receipt) -> Iterator[str]:
+    told = receipt.said
+    for file in told.files:
+        yield f"A file: {in_marks(file.name)}, {size(file.bytes)}."
+    if told.files and not ran_to_its_end(receipt):
+        yield "The program did not finish: its files may be incomplete."
+    for item in told.not_brought:
+        amount = f", {size(item.bytes)}" if item.bytes is not None else ""
+        yield f"Not brought back: {in_marks(item.name)}{amount}: {finished(item.why)}"
+    if told.not_brought_unlisted:
+        yield f"Nor {counted(told.not_brought_unlisted, 'more file')}."
+    if told.files_left:
+        number = told.files_left
+        yield f"It wrote {counted(number, 'file')} in its box; to get {them(number)}: {OUTPUT}."
 
 
 def displayed(said: Said) -> str:

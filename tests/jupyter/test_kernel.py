@@ -107,7 +107,7 @@ def test_a_flood_does_not_grow_the_kernel_and_its_receipt_says_what_was_seen_and
             cell = kernel.run(snippet(flood))
             assert resident(kernel.pid) < 150 * MIB
         said = html.unescape(re.sub("<[^>]*>", "", cell.of("display_data")[-1]["data"]["text/html"]))
-    assert re.search(r"[\d.]+ MB of output, of which the beginning and the end are kept \(64 kB\)", said), said
+    assert re.search(r"[\d.]+ [MG]B of output, of which the beginning and the end are kept \(64 kB\)", said), said
 
 
 def resident(pid: int) -> int:

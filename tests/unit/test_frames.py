@@ -90,7 +90,7 @@ def test_any_bytes_in_any_pieces_raise_nothing_but_box_error(parts: list[bytes])
         assert len(reader._buffer) <= LARGEST_FRAME + 5
 
 
-@pytest.mark.parametrize("kind", [byte for byte in range(256) if byte not in b"ROEvVoeXF"])
+@pytest.mark.parametrize("kind", [byte for byte in range(256) if byte not in b"ROEvVoePXDdTF"])
 def test_a_type_that_is_not_the_wardens_ends_it(kind: int) -> None:
     with pytest.raises(BoxError, match="no frame of its warden's"):
         FrameReader().feed(bytes([kind]) + struct.pack(">I", 0))

@@ -57,13 +57,12 @@ def test_what_is_held_back_is_no_more_than_one_event() -> None:
 
 def test_an_event_travels_in_parts_that_the_host_joins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))  # which the warden changes, since it runs alone in a box
-    kind = importlib.import_module("pybox_kernel.inside.warden").Warden
-    warden = kind.__new__(kind)
-    warden.outgoing = bytearray()
+    importlib.import_module("pybox_kernel.inside.warden")
+    channel = importlib.import_module("pybox_kernel.inside.channel").Channel()
     sent = [b"d", b"x" + b"a" * 32767, b"d" + b"b" * 32768, b"d" + b"c" * LARGEST]
     for one in sent:
-        warden.send_event(one)
-    frames = FrameReader().feed(bytes(warden.outgoing))
+        channel.send_event(one)
+    frames = FrameReader().feed(bytes(channel.outgoing))
     assert max(len(frame.payload) for frame in frames) <= 32768
     parts = EventParts()
     assert [whole for frame in frames if (whole := parts.take(frame)) is not None] == sent

@@ -1,0 +1,155 @@
+"""A box's files onto this computer: all at once, into a folder that is new or empty, and never over anything.
+
+They are written below one directory descriptor, into a folder beside the one they are for, which takes its place in one
+step when all of them are there. They are the files of a program that is not trusted: never executable, never opened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pybox_kernel.box_files import OutputFile, Spellings, fault, reserved
+from pybox_kernel.errors import OptionError, PyBoxError
+from pybox_kernel.named_paths import FOLDER, opened, placed, refuse, told
+from pybox_kernel.policy import Policy
+from pybox_kernel.safe_display import safe_name
+
+__all__ = ["check", "write"]
+
+NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+ELSEWHERE: Final = "Give a folder that does not exist yet, or an empty one."
+TAKEN: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+
+
+def check(folder: str, base: Path) -> None:
+    """Raises OptionError where ``write`` could not write, as far as that can be seen before."""
+    parent, _ = target(folder, base)
+    os.close(parent)
+
+
+def target(folder: str, base: Path) -> tuple[int, str]:
+    """A descriptor of the folder that it is or will be in, and its name there. It is not there yet, or empty."""
+    place = placed(folder, base)
+    shown = safe_name(folder, 100)
+    if not place.way:
+        raise OptionError(f"{shown} is not a new folder.", ELSEWHERE)
+    parent, name = opened(folder, place), place.way[-1]
+    try:
+        with told(folder):
+            if not os.access(".", os.W_OK | os.X_OK, dir_fd=parent):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            mode = mode_of(parent, name)
+        if mode is not None and not stat.S_ISDIR(mode):
+            refuse(folder, mode)
+        with told(folder):
+            full = mode is not None and not is_empty(parent, name)
+        if full:
+            raise OptionError(f"{shown} is not empty, and files from a box never go over others.", ELSEWHERE)
+    except BaseException:
+        os.close(parent)
+        raise
+    return parent, name
+
+
+def write(policy: Policy, files: Sequence[OutputFile], folder: str, base: Path) -> None:
+    """Makes ``folder`` with ``files`` in it, or nothing where there are none. Raises PyBoxError, with nothing left of
+    it; of it InputError where the folder or a name cannot be taken."""
+    check_names(policy, files)
+    parent, name = target(folder, base)
+    work = f".pybox-{secrets.token_hex(8)}"
+    try:
+        if files:
+            os.mkdir(work, 0o700, dir_fd=parent)  # nobody else looks in while it is made
+            made = f"{work}/files"
+            os.mkdir(made, 0o755, dir_fd=parent)
+            make(parent, made, files)
+            mode = mode_of(parent, name)
+            if mode is not None:
+                os.chmod(made, stat.S_IMODE(mode), dir_fd=parent)
+            os.rename(made, name, src_dir_fd=parent, dst_dir_fd=parent)  # over an empty folder, and nothing else
+    except OSError as error:
+        why = "something else is there now" if error.errno in TAKEN else error.strerror
+        raise PyBoxError(f"No file was written to {safe_name(folder, 100)}: {why}.", ELSEWHERE) from error
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(work, dir_fd=parent)
+        os.close(parent)
+
+
+def check_names(policy: Policy, files: Sequence[OutputFile]) -> None:
+    spellings = Spellings()
+    for file in files:
+        shown = safe_name(file.name, 100)
+        if wrong := fault(policy, file.name) or reserved(file.name):
+            raise OptionError(f"The file {shown} is not written: its name {wrong}.", "Rename it in the program.")
+        if met := spellings.meets(file.name):
+            raise OptionError(
+                f"The files {safe_name(met, 100)} and {shown} are not written: "
+                "some computers take their names for the same.",
+                "Rename one of them in the program.",
+            )
+
+
+def mode_of(parent: int, name: str) -> int | None:
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def is_empty(parent: int, name: str) -> bool:
+    folder = os.open(name, FOLDER, dir_fd=parent)
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    finally:
+        os.close(folder)
+
+
+def make(parent: int, made: str, files: Sequence[OutputFile]) -> None:
+    top = os.open(made, FOLDER, dir_fd=parent)
+    try:
+        for file in files:
+            make_one(top, file)
+    finally:
+        os.close(top)
+
+
+def make_one(top: int, file: OutputFile) -> None:
+    *folders, last = file.name.split("/")
+    folder = os.dup(top)
+    try:
+        for part in folders:
+            with suppress(FileExistsError):
+                os.mkdir(part, 0o755, dir_fd=folder)
+            above, folder = folder, os.open(part, FOLDER, dir_fd=folder)
+            os.close(above)
+        descriptor = os.open(last, NEW_FILE, 0o644, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with os.fdopen(descriptor, "wb") as written:
+        written.write(file.data)
+        written.flush()
+        mark(descriptor)
+
+
+def mark(descriptor: int) -> None:
+    """As downloaded, where the system has a mark that its programs heed: macOS. Elsewhere the origin alone."""
+    with suppress(OSError):  # not every disk has room for marks
+        if sys.platform == "darwin":
+            value = f"0083;{int(time.time()):08x};PyBox;".encode()
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.fsetxattr(descriptor, b"com.apple.quarantine", value, ctypes.c_size_t(len(value)), 0, 0)
+        else:
+            os.setxattr(descriptor, "user.xdg.origin.url", b"pybox:box")
