@@ -13,12 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-from pybox_kernel import __version__, files_in, files_out, session
+from pybox_kernel import __version__, session
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
 from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
-from pybox_kernel.policy import STDLIB, policy_for
+from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
@@ -141,30 +141,16 @@ class Terminal:
 
 def run(options: argparse.Namespace) -> int:
     source = read_program(options.file)
-    base = Path.cwd()
-    policy = policy_for(options.image)
-    inputs = files_in.read(policy, options.input, base)
-    if options.output is not None:
-        files_out.check(options.output, base)
+    asks = session.Asks(options.image, options.timeout, options.input, options.output)
     stop = session.Stop()
     with session.Session.open() as opened:
         before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             watcher = None if options.json else Terminal()
-            result = opened.run(
-                source,
-                deadline_seconds=options.timeout,
-                watcher=watcher,
-                stop=stop,
-                policy=policy,
-                inputs=inputs,
-                output=options.output is not None,
-            )
+            result = opened.run_asked(source, asks, Path.cwd(), watcher=watcher, stop=stop)
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
                 signal.signal(number, handler)
-    if options.output is not None:
-        result = session.save(result, options.output, base)
     receipt = result.receipt
     if options.json:
         print(session.with_output(result).to_json(indent=2))

@@ -24,11 +24,15 @@ class Option(NamedTuple):
     """What its value is called."""
     meaning: str
     example: str
+    many: bool = False
+    """It takes one value or more."""
 
 
 OPTIONS: Final = {
     "image": Option("NAME", "the image that boxes are made from", "data"),
     "timeout": Option("S", "a time limit in seconds", "10"),
+    "input": Option("PATH", "files and folders that are copied into the box", "data/", many=True),
+    "output": Option("DIR", "a new folder for the files that the cell makes", "results/"),
 }
 
 
@@ -38,6 +42,8 @@ class Options:
 
     image: str | None = None
     timeout: str | None = None
+    input: tuple[str, ...] = ()
+    output: str | None = None
 
     def over(self, others: Options) -> Options:
         """These, and where they ask for nothing, what ``others`` ask for."""
@@ -45,7 +51,8 @@ class Options:
 
     def __str__(self) -> str:
         values = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return shlex.join(word for name, value in values if value for word in (f"--{name}", value))
+        words = [[f"--{name}", *([value] if isinstance(value, str) else value)] for name, value in values if value]
+        return shlex.join(word for part in words for word in part)
 
 
 class Command(NamedTuple):
@@ -95,7 +102,7 @@ def options_of(code: str) -> tuple[str, Options]:
 
 
 def read_options(words: list[str], before: str) -> Options:
-    found: dict[str, str] = {}
+    found: dict[str, str | tuple[str, ...]] = {}
     while words:
         written, equals, value = words.pop(0).partition("=")
         name = written.removeprefix("--")
@@ -106,14 +113,15 @@ def read_options(words: list[str], before: str) -> Options:
                 f"Did you mean --{near} {OPTIONS[near].value}, {OPTIONS[near].meaning}?",
             )
         option = OPTIONS[name]
-        if not equals and words:
-            value = words.pop(0)
-        if not value:
+        values = [value] if equals else []
+        while words and not words[0].startswith("--") and (option.many or not values):
+            values.append(words.pop(0))
+        if not any(values):
             raise OptionError(
                 f"--{name} wants a value, {option.meaning}.", f"As in `{before} --{name} {option.example}`."
             )
-        found[name] = value
-    return Options(**found)
+        found[name] = tuple(values) if option.many else values[0]
+    return Options(**found)  # type: ignore[arg-type]
 
 
 def words_of(text: str) -> list[str]:

@@ -179,15 +179,21 @@ class Conversation:
             self._watcher.started(deadline)
         backstop = time.monotonic() + deadline + self._program.policy.backstop_seconds
         stop_sent = False
+
+        def pass_stop_on() -> None:
+            nonlocal stop_sent, backstop
+            if self._stop.is_set() and not stop_sent:
+                stop_sent = True
+                self._send(b"S", b"")
+                backstop = min(backstop, time.monotonic() + self._program.policy.stop_seconds)
+
         try:
             while self._is_going_on():
-                if self._stop.is_set() and not stop_sent:
-                    stop_sent = True
-                    self._send(b"S", b"")
-                    backstop = min(backstop, time.monotonic() + self._program.policy.stop_seconds)
+                pass_stop_on()
                 frames = self._frames(backstop)
                 for frame in frames:
-                    self._take(frame)
+                    self._take(frame)  # what is shown may take a moment to clean
+                    pass_stop_on()
                 # After a pause of this computer the backstop is over, and the box's own account may still lie here.
                 if not frames and self._is_going_on() and time.monotonic() >= backstop:
                     self._end_from_outside("stopped" if stop_sent else "deadline")

@@ -10,6 +10,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from signal import SIGINT, signal
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from pybox_kernel.page import Page
 from pybox_kernel.policy import STDLIB, checked_deadline, policy_for
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_name, safe_text
-from pybox_kernel.session import Session
+from pybox_kernel.session import Asks, Session
 from pybox_kernel.session_cells import SessionCells
 
 __all__ = ["PyBoxKernel"]
@@ -176,14 +177,8 @@ class PyBoxKernel(Kernel):
             self._boxes = Session.open()
         program, asked = options_of(code)
         options = asked.over(self._used)
-        return self._boxes.run(
-            program,
-            policy=policy_for(options.image or self.image),
-            deadline_seconds=options.timeout,
-            watcher=outbox,
-            stop=stop,
-            earlier=self._cells.defined,
-        )
+        asks = Asks(options.image or self.image, options.timeout, options.input, options.output)
+        return self._boxes.run_asked(program, asks, Path.cwd(), watcher=outbox, stop=stop, earlier=self._cells.defined)
 
     def _conclude(self, result: RunResult) -> dict[str, object]:
         told = failure(result)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
-from pybox_kernel import files_out, image_build, image_store, images, leftovers, wheels
+from pybox_kernel import files_in, files_out, image_build, image_store, images, leftovers, wheels
 from pybox_kernel.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
@@ -34,6 +34,7 @@ from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness
 
 __all__ = [
     "BASE_CHOICES",
+    "Asks",
     "RunResult",
     "Session",
     "Stop",
@@ -46,12 +47,20 @@ __all__ = [
     "plan_set_up",
     "remove_image",
     "run",
-    "save",
     "set_up",
     "with_output",
 ]
 
 T = TypeVar("T")
+
+
+class Asks(NamedTuple):
+    """What a person asks for, as they wrote it."""
+
+    image: str = STDLIB.image
+    timeout: str | None = None
+    input: Sequence[str] = ()
+    output: str | None = None
 
 
 class Session:
@@ -125,6 +134,34 @@ class Session:
             stop,
         )
         return replace(result, notices=notices)
+
+    def run_asked(
+        self,
+        source: str | bytes,
+        asks: Asks,
+        base: Path,
+        *,
+        watcher: Watcher | None = None,
+        stop: Stop | None = None,
+        earlier: Mapping[str, int] | None = None,
+    ) -> RunResult:
+        """As ``run``, for a person: what they ask for is read from what they wrote, and files come from and go to
+        folders below ``base``. Raises InputError as well for files that cannot be read, and a folder that is taken."""
+        policy = policy_for(asks.image)
+        inputs = files_in.read(policy, asks.input, base)
+        if asks.output is not None:
+            files_out.check(asks.output, base)
+        result = self.run(
+            source,
+            deadline_seconds=asks.timeout,
+            watcher=watcher,
+            stop=stop,
+            policy=policy,
+            earlier=earlier,
+            inputs=inputs,
+            output=asks.output is not None,
+        )
+        return saved(result, asks.output, base) if asks.output is not None else result
 
     def engine(self) -> Engine:
         """The engine, without talking to it. Raises EngineRefused for an address on a network."""
@@ -285,7 +322,7 @@ def with_output(result: RunResult) -> Receipt:
     return result.receipt.model_copy(update={"said": said.model_copy(update=texts)})
 
 
-def save(result: RunResult, folder: str, base: Path) -> RunResult:
+def saved(result: RunResult, folder: str, base: Path) -> RunResult:
     """Writes the files of ``result`` into ``folder``, which is new or empty. Where that fails none is there, and the
     receipt of the result that is returned says so."""
     try:

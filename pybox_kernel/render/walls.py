@@ -82,7 +82,7 @@ def name(wall: Wall, _: Policy, __: str) -> Advice:
 def file(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
         f"There is no {quoted(wall) or 'such file'} in this box: it has none of your files, and starts empty.",
-        "Write the file in this cell first, or put its text into the cell.",
+        "To put a copy of yours into it, put this line first in the cell: %%pybox --input PATH.",
     )
 
 
@@ -90,7 +90,7 @@ def not_among(wall: Wall) -> Advice:
     """Where the box had some files."""
     return Advice(
         f"There is no {quoted(wall) or 'such file'} in this box: of your files it has those that its receipt lists.",
-        "Name it too, with --input.",
+        "Name it too, after --input.",
     )
 
 

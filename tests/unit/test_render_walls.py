@@ -29,9 +29,9 @@ TOLD = {
     ("name", "df", 3): "Cell [3] defines ‘df’, but each cell runs in a fresh box that knows nothing of the others. "
     "Copy what defines it into this cell.",
     ("file", "data/x.csv", None): "There is no ‘data/x.csv’ in this box: it has none of your files, and starts empty. "
-    "Write the file in this cell first, or put its text into the cell.",
+    "To put a copy of yours into it, put this line first in the cell: %%pybox --input PATH.",
     ("file", "", None): "There is no such file in this box: it has none of your files, and starts empty. "
-    "Write the file in this cell first, or put its text into the cell.",
+    "To put a copy of yours into it, put this line first in the cell: %%pybox --input PATH.",
     ("read_only", "/usr/x", None): "‘/usr/x’ cannot be written to: in a box only its working folder and /tmp can. "
     "Use a name without a folder: open('result.txt', 'w').",
     ("full", "", None): "No room is left: a box has 8 MB in its working folder and 8 MB in /tmp, and 1,024 files in "
