@@ -62,27 +62,34 @@ def read_source() -> str:
 
 
 def flush_files() -> None:
-    """Python ends a program with its files written out, also those that it did not close."""
+    """Python ends a program with its files written out, also those that it did not close. Raises OSError where one
+    could not be."""
     import gc
     import io
     import stat
 
-    def is_file(number: str) -> bool:
+    def is_file(descriptor: int) -> bool:
         try:
-            return stat.S_ISREG(os.fstat(int(number)).st_mode)
+            return stat.S_ISREG(os.fstat(descriptor).st_mode)
         except OSError:
             return False
 
-    if not any(is_file(number) for number in os.listdir("/proc/self/fd")):
+    if not any(is_file(int(number)) for number in os.listdir("/proc/self/fd")):
         return
+    failed = None
     found = gc.get_objects()
     for kind in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):  # a text writes into a buffer
         for file in found:
-            if isinstance(file, kind) and not file.closed:
+            if issubclass(type(file), kind):
                 try:
-                    file.flush()
-                except (OSError, ValueError):
+                    if not file.closed and is_file(file.fileno()):
+                        file.flush()
+                except ValueError:  # it has no descriptor any more
                     pass
+                except OSError as error:
+                    failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def finish(status: int, completed: bool, own_pid: int) -> None:

@@ -203,6 +203,22 @@ def test_a_file_that_is_not_closed_holds_what_was_written(session: Session) -> N
         assert run(session, source + end).files == files
 
 
+def test_a_file_that_could_not_be_written_out_at_the_end_is_an_error(session: Session) -> None:
+    source = (
+        "import os, subprocess, sys\nend = subprocess.Popen(['/bin/true'], stdin=subprocess.PIPE); end.wait()\n"
+        "end.stdin.raw.write(b'')\nend.stdin.write(b'nobody reads this')\n"
+        "good = open('good', 'w'); good.write('x')\n"
+        "b = open('/tmp/full', 'wb', buffering=1 << 16); b.write(bytes(1000))\n"
+    )
+    fill = "try:\n  with open('/tmp/fill', 'wb', 0) as f:\n    while f.write(bytes(4096)): pass\nexcept OSError: pass\n"
+    ran = run(session, source)
+    assert ran.receipt.ok
+    ran = run(session, source + fill)
+    assert not ran.receipt.ok
+    assert (ran.said.error, ran.said.wall is not None and ran.said.wall.kind) == ("OSError", "full")
+    assert ran.files == {"good": b"x"}
+
+
 def test_a_cell_that_writes_files_is_told_how_to_get_them(session: Session) -> None:
     ran = run(session, "for n in range(2): open(f'{n}.txt', 'w').close()\nopen('.hidden', 'w').close()", output=False)
     assert ran.files == {}
