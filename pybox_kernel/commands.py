@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from pybox_kernel.errors import OptionError
 
-__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "options_of"]
+__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "free_folder", "make_folder", "options_of"]
 
 MAGIC: Final = "%pybox"
 CELL_MAGIC: Final = "%%pybox"
@@ -17,6 +19,9 @@ COMMANDS: Final = {
     "summary": "all receipts of this session, as one table",
     "use": "what all later cells ask for",
 }
+
+
+MOST_FOLDERS: Final = 10_000
 
 
 class Option(NamedTuple):
@@ -99,6 +104,25 @@ def options_of(code: str) -> tuple[str, Options]:
     if name != CELL_MAGIC:
         return code, Options()
     return before + after, read_options(words_of(rest), CELL_MAGIC)
+
+
+def make_folder(folder: str) -> None:
+    """The folder that the cells of a notebook share for their files; there may be one. Raises OptionError."""
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(folder)  # noqa: PTH102 - as it was written
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise OptionError(
+            f"The folder {folder[:200]!r} cannot be made: {why}.", "Name a new one beside the notebook."
+        ) from None
+
+
+def free_folder(folder: str, cell: int) -> str:
+    """Where the files of one of many cells go that all have ``folder``: a folder of its own in it, that is not there
+    yet."""
+    name = f"{folder.rstrip('/')}/cell-{cell}"
+    return next(path for path in (name, *(f"{name}-{n}" for n in range(2, MOST_FOLDERS))) if not os.path.lexists(path))
 
 
 def read_options(words: list[str], before: str) -> Options:

@@ -23,7 +23,7 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Enum, Unicode, default
 
 from pybox_kernel import __version__
-from pybox_kernel.commands import Command, Options, command_of, options_of
+from pybox_kernel.commands import Command, Options, command_of, free_folder, make_folder, options_of
 from pybox_kernel.completeness import completeness
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import OptionError, PyBoxError
@@ -177,7 +177,10 @@ class PyBoxKernel(Kernel):
             self._boxes = Session.open()
         program, asked = options_of(code)
         options = asked.over(self._used)
-        asks = Asks(options.image or self.image, options.timeout, options.input, options.output)
+        output = options.output
+        if output is not None and asked.output is None:
+            output = free_folder(output, self.execution_count)
+        asks = Asks(options.image or self.image, options.timeout, options.input, output)
         return self._boxes.run_asked(program, asks, Path.cwd(), watcher=outbox, stop=stop, earlier=self._cells.defined)
 
     def _conclude(self, result: RunResult) -> dict[str, object]:
@@ -193,6 +196,8 @@ class PyBoxKernel(Kernel):
             self._page.summary()
         else:
             checked_deadline(policy_for(command.options.image or self.image), command.options.timeout)
+            if command.options.output is not None:
+                make_folder(command.options.output)
             self._used = command.options
             asks = f"ask for {self._used}" if str(self._used) else "ask for nothing of their own"
             self._page.notice(safe_name(f"From here on, cells {asks}; what they get is on each receipt."))
