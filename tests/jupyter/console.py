@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import pexpect
@@ -68,11 +69,18 @@ class Console:
 
 
 @contextmanager
-def console(kernel: str) -> Iterator[Console]:
+def console(kernel: str, folder: Path | None = None) -> Iterator[Console]:
     # The terminal here answers no questions; the console is told so, or it waits for the answers.
     environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
     command = [sys.executable, "-m", "jupyter_console", f"--kernel={kernel}"]
-    terminal = pexpect.spawn(command[0], command[1:], env=environment, dimensions=(60, 200), timeout=SECONDS)
+    terminal = pexpect.spawn(
+        command[0],
+        command[1:],
+        env=environment,
+        dimensions=(60, 200),
+        timeout=SECONDS,
+        cwd=None if folder is None else str(folder),
+    )
     try:
         opened = Console(terminal)
         yield opened

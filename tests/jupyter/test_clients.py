@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,14 @@ MARKS = "✓⚠◷✗■"
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("kernelspec")]
 
-every_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+every_notebook = pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
+
+
+@pytest.fixture
+def notebook(name: str, data_image: object, tmp_path: Path) -> Path:
+    """A copy, with what lies beside it, so that what its cells write comes there."""
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns("results", ".*"))
+    return tmp_path / "notebooks" / name
 
 
 def jupyter(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -79,7 +87,8 @@ def test_there_are_notebooks() -> None:
 @every_notebook
 def test_nbclient(notebook: Path, kernelspec: str) -> None:
     document = nbformat.read(notebook, as_version=4)
-    NotebookClient(document, kernel_name=kernelspec, timeout=30).execute()
+    beside = {"metadata": {"path": str(notebook.parent)}}
+    NotebookClient(document, kernel_name=kernelspec, timeout=30, resources=beside).execute()
     assert_ran_as_it_says(document)
 
 
@@ -100,7 +109,7 @@ def test_nbconvert(notebook: Path, tmp_path: Path) -> None:
 @every_notebook
 def test_papermill(notebook: Path, tmp_path: Path) -> None:
     """It runs all cells. Then any error is a failure for it, an expected one too: it knows no ``raises-exception``."""
-    done = jupyter(tmp_path, "papermill", notebook, "out.ipynb")
+    done = jupyter(tmp_path, "papermill", "--cwd", notebook.parent, notebook, "out.ipynb")
     document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     errors = [name for name in map(wanted, code_cells(document)) if name is not None]
     assert done.returncode == (1 if errors else 0), done.stderr
@@ -141,16 +150,16 @@ def test_jupyter_run(notebook: Path, tmp_path: Path) -> None:
     failing: dict[str, str] = {}
     for number, cell in enumerate(code_cells(nbformat.read(notebook, as_version=4))):
         name = f"cell-{number}.py"
-        (tmp_path / name).write_text(cell.source, encoding="utf-8")
+        (notebook.parent / name).write_text(cell.source, encoding="utf-8")
         if (error := wanted(cell)) is None:
             clean.append(name)
         else:
             failing[name] = error
-    done = jupyter(tmp_path, "jupyter_client.runapp", "--kernel=pybox-sealed", *clean)
+    done = jupyter(notebook.parent, "jupyter_client.runapp", "--kernel=pybox-sealed", *clean)
     assert done.returncode == 0, done.stderr
     assert sum(done.stdout.count(f"{mark} ") for mark in MARKS) >= len(clean)
     for name, error in failing.items():
-        ended = jupyter(tmp_path, "jupyter_client.runapp", "--kernel=pybox-sealed", name)
+        ended = jupyter(notebook.parent, "jupyter_client.runapp", "--kernel=pybox-sealed", name)
         assert ended.returncode == 1
         assert error in ended.stderr
         assert f"error running '{name}'" in ended.stderr
@@ -158,7 +167,7 @@ def test_jupyter_run(notebook: Path, tmp_path: Path) -> None:
 
 @every_notebook
 def test_jupyter_console(notebook: Path, kernelspec: str) -> None:
-    with console(kernelspec) as terminal:
+    with console(kernelspec, notebook.parent) as terminal:
         for cell in code_cells(nbformat.read(notebook, as_version=4)):
             shown = plain(terminal.run(cell.source))
             assert (wanted(cell) or "") in shown
