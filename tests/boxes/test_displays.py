@@ -180,7 +180,8 @@ def test_only_the_listed_forms_pass_whatever_a_bundle_holds(session: Session) ->
         session, f"display({{**{{mime: 'evil' for mime in {mimes}}}, 'text/plain': 'kept'}}, raw=True)"
     )
     assert page.items == [Display(False, SafeText("kept"))]
-    assert {item.what for item in receipt.said.withheld} == {mime.replace("\n", "\\n") for mime in mimes}
+    *proper, _, _, _ = mimes
+    assert {item.what for item in receipt.said.withheld} == {*proper, "something without a proper name"}
 
 
 @case("out-js-mime")
