@@ -173,7 +173,7 @@ def test_a_file_that_was_not_put_in_is_told_of(session: Session) -> None:
     ran = run(session, "open('data/y.csv')", ("data/x.csv", b"1"), output=False)
     told = " ".join(render_short(ran.receipt).split())
     assert "There is no ‘data/y.csv’ in this box: of your files it has those that its receipt lists." in told
-    assert "Name it too, with --input." in told
+    assert "Name it too, after --input." in told
 
 
 # Out
