@@ -534,11 +534,11 @@ def test_the_command_line_refuses_files_before_there_is_a_box(own: Installation,
 def test_files_that_cannot_be_written_are_on_the_receipt_as_that(session: Session, tmp_path: Path) -> None:
     result = session.run("open('a', 'w').write('x')", output=True)
     (tmp_path / "out").write_text("in the way")
-    lost = sessions.save(result, "out", tmp_path)
+    lost = sessions.saved(result, "out", tmp_path)
     assert lost.files == ()
     assert lost.receipt.said.files == ()
     assert lost.receipt.said.not_brought[0].name == "a"
     assert lost.receipt.problem is not None
     assert "saved" not in render_short(lost.receipt)
-    assert sessions.save(result, "new", tmp_path) == result
+    assert sessions.saved(result, "new", tmp_path) == result
     assert (tmp_path / "new" / "a").read_text() == "x"
