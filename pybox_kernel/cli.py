@@ -20,6 +20,7 @@ from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
@@ -230,7 +231,7 @@ def doctor(options: argparse.Namespace) -> int:
                 print(f"    {safe_text(finding.advice)}")
     wrong = [finding for finding in findings if finding.state == "wrong"]
     if not options.json:
-        print(f"{len(wrong)} thing(s) to mend." if wrong else "All is ready.")
+        print(f"{counted(len(wrong), 'thing')} to mend." if wrong else "All is ready.")
     return ExitStatus.PYBOX_FAILED if wrong else ExitStatus.OK
 
 

@@ -131,11 +131,10 @@ def read_options(words: list[str], before: str) -> Options:
         written, equals, value = words.pop(0).partition("=")
         name = written.removeprefix("--")
         if name not in OPTIONS or name == written:
-            near = (get_close_matches(name, OPTIONS, 1) or list(OPTIONS))[0]
-            raise OptionError(
-                f"`{before}` has no option {written[:40]!r}.",
-                f"Did you mean --{near} {OPTIONS[near].value}, {OPTIONS[near].meaning}?",
-            )
+            near = get_close_matches(name, OPTIONS, 1)
+            known = ", ".join(f"--{known} {option.value}" for known, option in OPTIONS.items())
+            advice = f"Did you mean --{near[0]} {OPTIONS[near[0]].value}?" if near else f"There are {known}."
+            raise OptionError(f"`{before}` has no option {written[:40]!r}.", advice)
         option = OPTIONS[name]
         values = [value] if equals else []
         while words and not words[0].startswith("--") and (option.many or not values):

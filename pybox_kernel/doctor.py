@@ -15,6 +15,7 @@ from pybox_kernel.engine import Engine, EngineFacts
 from pybox_kernel.errors import EngineError, PyBoxError
 from pybox_kernel.image_store import ImageStore
 from pybox_kernel.journal import left_entries
+from pybox_kernel.render.amounts import counted
 
 __all__ = ["Finding", "examine"]
 
@@ -169,7 +170,7 @@ def of_leftovers(home: Path) -> Finding:
         return Finding(
             "leftovers",
             "warning",
-            f"{left} box(es) of dead sessions may be left",
+            f"{counted(left, 'box', 'boxes')} of dead sessions may be left",
             "Run `pybox-kernel cleanup`.",
         )
     return Finding("leftovers", "ok", "no box of a dead session", "")

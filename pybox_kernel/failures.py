@@ -66,10 +66,10 @@ def failure(result: RunResult) -> Failure | None:
     lines.append(f"{name}: {verdict}")
     if receipt.problem is not None:
         lines.append(safe_text(f"{receipt.problem.message} {receipt.problem.advice}"))
-    elif to_do := told_by.to_do:
-        lines.append(f"PyBox: try {' '.join(to_do)}")
-    if end.how == "deadline" and (line := longer_limit_line(receipt)):
+    elif end.how == "deadline" and (line := longer_limit_line(receipt)):
         lines.append(f"PyBox: {line}")
+    elif to_do := " ".join(told_by.to_do):
+        lines.append(f"PyBox: {to_do[0].lower()}{to_do[1:]}")
     return Failure(name, verdict, lines)
 
 

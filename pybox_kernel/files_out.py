@@ -28,7 +28,10 @@ from pybox_kernel.safe_display import safe_name
 __all__ = ["check", "write"]
 
 NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-ELSEWHERE: Final = "Give a folder that does not exist yet, or an empty one."
+ELSEWHERE: Final = (
+    "Give a folder that does not exist yet, or an empty one; in a notebook, `%pybox use --output DIR` gives each cell"
+    " one of its own."
+)
 TAKEN: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 

@@ -199,8 +199,8 @@ class PyBoxKernel(Kernel):
             if command.options.output is not None:
                 make_folder(command.options.output)
             self._used = command.options
-            asks = f"ask for {self._used}" if str(self._used) else "ask for nothing of their own"
-            self._page.notice(safe_name(f"From here on, cells {asks}; what they get is on each receipt."))
+            asked = f"Cells below ask for {self._used}." if str(self._used) else "Cells below ask for nothing special."
+            self._page.notice(safe_name(f"{asked} What each gets stands on its receipt."))
         return self._done()
 
     def _fail(self, told: Failure) -> dict[str, object]:

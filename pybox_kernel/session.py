@@ -27,6 +27,7 @@ from pybox_kernel.locks import Lock
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.receipt_writer import not_saved
+from pybox_kernel.render.amounts import counted
 from pybox_kernel.runner import Program, RunResult, Stop, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
 from pybox_kernel.seal import LABEL
@@ -182,10 +183,12 @@ class Session:
         found = leftovers.sweep(engine, self._journal)
         notices = []
         if found.removed:
-            notices.append(f"Removed {len(found.removed)} box(es) that an earlier session left behind.")
+            notices.append(
+                f"Removed {counted(len(found.removed), 'box', 'boxes')} that an earlier session left behind."
+            )
         if found.unconfirmed:
             notices.append(
-                f"{len(found.unconfirmed)} box(es) of an earlier session could not be confirmed gone: "
+                f"{counted(len(found.unconfirmed), 'box', 'boxes')} of an earlier session could not be confirmed gone: "
                 "run `pybox-kernel cleanup`."
             )
         return tuple(notices)

@@ -36,6 +36,8 @@ def main() -> None:
     with Session.open() as session:
         for number, source in enumerate(CELLS):
             result = session.run(source)
+            if result.receipt.observed.end.how == "not_started":
+                sys.exit(f"A cell was not run: {result.receipt.problem}")
             shown = render_html(result.receipt)
             if number == 0:
                 shown = shown.replace("<details", "<details open", 1)

@@ -17,7 +17,7 @@ from pybox_kernel.inside.shown import show
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
+    from types import CodeType, TracebackType
     from typing import Any
 
     from pybox_kernel.inside.cell_magics import CellMagic
@@ -37,8 +37,8 @@ COROUTINE = 0x80
 
 source_lines: list[str] = []
 """The cell as it was written, line by line."""
-last_statement = 0
-"""The line where the cell's last statement begins; 0 where there is none."""
+last_statement = (0, 0)
+"""Where the cell's last statement begins: its line, and bytes of that line; 0 where there is none."""
 
 
 class Cell:
@@ -84,7 +84,7 @@ def run_cell(source: str) -> tuple[int, bool]:
         if cell.text is not source:
             write(cell.text)
         if cell.tree.body:
-            last_statement = cell.tree.body[-1].lineno
+            last_statement = (cell.tree.body[-1].lineno, cell.tree.body[-1].col_offset)
         inner: Callable[[], object] = lambda: execute(cell, namespace)  # noqa: E731
         if cell.magics:
             from pybox_kernel.inside.cell_magics import wrapped
@@ -174,14 +174,21 @@ def exit_status(error: SystemExit) -> tuple[int, bool]:
     else:
         sys.stderr.write(text_of(code) + "\n")
         status = 1
-    lines = []
+    places = []
     step = error.__traceback__
     while step is not None:
         module = str(step.tb_frame.f_globals.get("__name__"))
         if module != "_sitebuiltins" and not module.startswith(OWN_MODULES):
-            lines.append(step.tb_lineno)
+            places.append(place_of(step))
         step = step.tb_next
-    return status, len(lines) == 1 and 0 < last_statement <= lines[0]
+    return status, len(places) == 1 and (0, 0) < last_statement <= places[0]
+
+
+def place_of(step: TracebackType) -> tuple[int, int]:
+    """Line and bytes of it (PEP 657), where a frame was when the exception passed."""
+    positions = list(step.tb_frame.f_code.co_positions())
+    line, _, column, _ = positions[step.tb_lasti // 2]
+    return (line or step.tb_lineno), (column or 0)
 
 
 def report(error: BaseException) -> None:

@@ -37,6 +37,10 @@ class Advice(NamedTuple):
 IN_DATA: Final = ("matplotlib", "numpy", "pandas", "PIL", "dateutil")
 """Modules of the image ``data``."""
 MAKE_DATA: Final = "`pybox-kernel setup --yes --with data`"
+IN_CLASS: Final = ("scipy", "seaborn", "sklearn")
+"""Modules of the image ``class``."""
+SCREEN: Final = ("tkinter", "_tkinter", "turtle", "curses", "_curses")
+MAKE_CLASS: Final = "`pybox-kernel image build class --yes`"
 MAKE_OWN: Final = "`pybox-kernel image build mine --from requirements.txt --yes`"
 
 LESS_DATA: Final = "Less data at a time."
@@ -60,13 +64,16 @@ def longer_limit(limit: float, longest: float) -> str:
 def module(wall: Wall, _: Policy, image: str) -> Advice:
     holds = "Python's standard library alone" if image == "stdlib" else f"those of its image, {safe_name(image, 40)}"
     which = f"no module {quoted(wall)}" if DOTTED.fullmatch(wall.what) else "no such module"
-    if wall.what.partition(".")[0] in IN_DATA:
-        instead = f"Put this line first in the cell: %%pybox --image data (made once by {MAKE_DATA})."
+    top = wall.what.partition(".")[0]
+    if top in SCREEN:
+        instead = "It needs a screen, which a box does not have."
+    elif top in IN_DATA and image != "data":
+        instead = f"{asking('--image data')} That image is made once, by {MAKE_DATA}."
+    elif top in IN_CLASS and image != "class":
+        instead = f"{asking('--image class')} That image is made once, by {MAKE_CLASS}."
     else:
-        instead = (
-            f"If it is a package, name it in a file requirements.txt, and run {MAKE_OWN}; then put this line first "
-        )
-        instead += "in the cell: %%pybox --image mine."
+        named = "If it is a package, name it and those it is used with in a file requirements.txt"
+        instead = f"{named}, and run {MAKE_OWN}. {asking('--image mine', 'Then put')}"
     return Advice(f"There is {which} in this box: it has {holds}.", instead)
 
 
@@ -82,7 +89,7 @@ def name(wall: Wall, _: Policy, __: str) -> Advice:
 def file(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
         f"There is no {quoted(wall) or 'such file'} in this box: it has none of your files, and starts empty.",
-        "To put a copy of yours into it, put this line first in the cell: %%pybox --input PATH.",
+        f"To have a copy of one of yours in it, {asking('--input PATH', 'put')}",
     )
 
 
@@ -168,6 +175,11 @@ def advice(receipt: Receipt) -> Advice | None:
         return not_among(wall)
     image = receipt.run.image.name if receipt.run.image is not None else ""
     return WALLS[wall.kind](wall, receipt.asked.policy, image)
+
+
+def asking(option: str, put: str = "Put") -> str:
+    """How to ask for it, in a notebook and at a shell."""
+    return f"{put} this line first in the cell: %%pybox {option} (at a shell, add {option})."
 
 
 def quoted(wall: Wall) -> str:

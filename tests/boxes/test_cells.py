@@ -622,3 +622,17 @@ def test_nothing_from_a_box_is_unpickled(run: Run) -> None:
 
 def test_the_receipt_of_an_error_is_short(run: Run) -> None:
     assert "ZeroDivisionError" in render_short(run("1/0").result.receipt)
+
+
+@pytest.mark.parametrize(
+    ("source", "completed"),
+    [
+        ("print(1); raise SystemExit", True),
+        ("raise SystemExit; print(2)", False),
+        ("import sys; sys.exit(); print('b')", False),
+        ("import sys; print('é'); sys.exit(0)", True),
+        ("if True:\n    exit()", True),
+    ],
+)
+def test_an_exit_is_the_end_only_where_the_last_statement_asks_for_it(run: Run, source: str, completed: bool) -> None:
+    assert run(source).result.receipt.said.completed is completed

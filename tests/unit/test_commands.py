@@ -83,8 +83,8 @@ def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("%%pybox --timout 5", "no option '--timout'. Did you mean --timeout S, a time limit in seconds?"),
-        ("%%pybox fast", "no option 'fast'. Did you mean --image NAME"),
+        ("%%pybox --timout 5", "no option '--timout'. Did you mean --timeout S?"),
+        ("%%pybox fast", "no option 'fast'. There are --image NAME, --timeout S, --input PATH, --output DIR."),
         ("%%pybox --timeout", "--timeout wants a value, a time limit in seconds. As in `%%pybox --timeout 10`."),
     ],
 )
