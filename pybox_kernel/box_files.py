@@ -66,6 +66,8 @@ def reserved(name: str) -> str | None:
     for part in name.split("/"):
         if part.startswith("."):
             return "begins with a dot: it would be hidden"
+        if part.casefold().startswith("__init__."):
+            return "would make its folder one that Python programs import"
         if part != part.strip(" ") or part.endswith("."):
             return "begins or ends with a space, or ends with a dot"
         if UNUSABLE.search(part):

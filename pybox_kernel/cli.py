@@ -148,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
         before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             watcher = None if options.json else Terminal()
-            result = opened.run_asked(source, asks, Path.cwd(), watcher=watcher, stop=stop)
+            result = opened.run_asked(source, asks, watcher=watcher, stop=stop)
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
                 signal.signal(number, handler)

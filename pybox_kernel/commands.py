@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from pybox_kernel.errors import OptionError
 
-__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "free_folder", "make_folder", "options_of"]
+__all__ = ["COMMANDS", "OPTIONS", "Command", "Options", "command_of", "free_folder", "options_of"]
 
 MAGIC: Final = "%pybox"
 CELL_MAGIC: Final = "%%pybox"
@@ -21,7 +20,7 @@ COMMANDS: Final = {
 }
 
 
-MOST_FOLDERS: Final = 10_000
+MOST_FOLDERS: Final = 1000
 
 
 class Option(NamedTuple):
@@ -72,10 +71,10 @@ def command_of(code: str) -> Command | None:
 
     Raises OptionError for a command that is none, or has what it does not take.
     """
-    lines = [line for line in map(str.strip, code.splitlines()) if line and not line.startswith("#")]
+    lines = [line for line in map(str.strip, code.split("\n")) if line and not line.startswith("#")]
     if len(lines) != 1:
         return None
-    first, _, rest = lines[0].partition(" ")
+    first, rest = (*lines[0].split(None, 1), "")[:2]
     if first != MAGIC:
         return None
     words = words_of(rest)
@@ -100,29 +99,22 @@ def options_of(code: str) -> tuple[str, Options]:
     Raises OptionError for an option that is not in ``OPTIONS``, or that has no value.
     """
     before, line, after = first_line(code)
-    name, _, rest = line.strip().partition(" ")
+    name, rest = (*line.split(None, 1), "", "")[:2]
     if name != CELL_MAGIC:
         return code, Options()
     return before + after, read_options(words_of(rest), CELL_MAGIC)
 
 
-def make_folder(folder: str) -> None:
-    """The folder that the cells of a notebook share for their files; there may be one. Raises OptionError."""
-    try:
-        with suppress(FileExistsError):
-            os.mkdir(folder)  # noqa: PTH102 - as it was written
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise OptionError(
-            f"The folder {folder[:200]!r} cannot be made: {why}.", "Name a new one beside the notebook."
-        ) from None
-
-
 def free_folder(folder: str, cell: int) -> str:
     """Where the files of one of many cells go that all have ``folder``: a folder of its own in it, that is not there
-    yet."""
+    yet. Raises OptionError where there are too many."""
     name = f"{folder.rstrip('/')}/cell-{cell}"
-    return next(path for path in (name, *(f"{name}-{n}" for n in range(2, MOST_FOLDERS))) if not os.path.lexists(path))
+    for path in (name, *(f"{name}-{number}" for number in range(2, MOST_FOLDERS))):
+        if not os.path.lexists(path):
+            return path
+    raise OptionError(
+        f"There are {MOST_FOLDERS:,} folders of this cell already.", "Remove some, or name another folder."
+    )
 
 
 def read_options(words: list[str], before: str) -> Options:
@@ -143,22 +135,25 @@ def read_options(words: list[str], before: str) -> Options:
             raise OptionError(
                 f"--{name} wants a value, {option.meaning}.", f"As in `{before} --{name} {option.example}`."
             )
-        found[name] = tuple(values) if option.many else values[0]
+        if name in found and not option.many:
+            raise OptionError(f"--{name} is there twice.", "Leave one out.")
+        found[name] = (*found.get(name, ()), *values) if option.many else values[0]
     return Options(**found)  # type: ignore[arg-type]
 
 
 def words_of(text: str) -> list[str]:
     try:
-        return shlex.split(text)
+        return shlex.split(text, comments=True)
     except ValueError as error:
         raise OptionError(f"The line cannot be read: {error}.", "Put quotation marks in pairs.") from None
 
 
 def first_line(code: str) -> tuple[str, str, str]:
     """Empty lines before the first other one, that line without its end, and the rest."""
-    lines = code.splitlines(keepends=True)
-    for number, line in enumerate(lines):
-        if line.strip():
-            text = line.rstrip("\r\n")
-            return "".join(lines[:number]), text, line[len(text) :] + "".join(lines[number + 1 :])
-    return code, "", ""
+    # As Python splits them: str.splitlines knows more ends of a line, which an editor may not show as such.
+    start = len(code) - len(code.lstrip(" \t\r\n"))
+    start = code.rfind("\n", 0, start) + 1
+    end = code.find("\n", start)
+    end = len(code) if end < 0 else end
+    text = code[start:end].rstrip("\r")
+    return code[:start], text, code[start + len(text) :]

@@ -21,7 +21,10 @@ __all__ = ["MOST_DISPLAYS", "MOST_EVENT_BYTES", "OVER", "DisplayDoor", "Form"]
 T = TypeVar("T")
 Form = Literal["picture", "table", "html", "text"]
 
-MOST_DISPLAYS: Final = 100
+MOST_DISPLAYS: Final = 30
+"""JupyterLab folds away what comes after 50 outputs of a cell, and its receipt with it."""
+MOST_ELEMENTS: Final = 20_000
+"""Of HTML and tables in one cell: a page takes long over many, however few bytes they are."""
 MOST_EVENT_BYTES: Final = 6_000_000
 MOST_PICTURE_BYTES: Final = 4 << 20
 MOST_PICTURE_PIXELS: Final = 4 * MOST_PIXELS
@@ -49,6 +52,7 @@ class DisplayDoor:
         self._picture_bytes = 0
         self._picture_pixels = 0
         self._html_seconds = 0.0
+        self._elements = 0
         self._has_result = False
         """A cell has one value: what else calls itself so is a display like any other."""
         self.shown: Counter[Form] = Counter()
@@ -70,7 +74,12 @@ class DisplayDoor:
         return Display(result, safe_text(event.data.text), picture, table, html)
 
     def _table(self, event: TableEvent | None) -> Table | None:
-        return None if event is None else self._tried("table", characters(event), lambda: safe_table(event))
+        def made(event: TableEvent) -> Table:
+            table = safe_table(event)
+            self._count(2 * sum(1 for _ in texts(event)))
+            return table
+
+        return None if event is None else self._tried("table", characters(event), lambda: made(event))
 
     def _picture(self, data: DisplayData) -> Picture | None:
         for mime, encoded, check in (
@@ -102,12 +111,21 @@ class DisplayDoor:
         if instead is not None:
             self._withhold(f"text/html: its {instead} is shown", size)
             return None
-        cleaned = self._tried("text/html", size, lambda: self._cleaned(source))
+        cleaned = self._tried("text/html", size, lambda: self._bounded(self._cleaned(source)))
         if cleaned is None:
             return None
         if cleaned.left_out:
             self._withhold("parts of text/html", max(0, size - len(cleaned.html.encode())))
         return cleaned.html
+
+    def _bounded(self, cleaned: CleanedHtml) -> CleanedHtml:
+        self._count(cleaned.html.count("<"))
+        return cleaned
+
+    def _count(self, elements: int) -> None:
+        if self._elements + elements > MOST_ELEMENTS:
+            raise Refused(f"more than {MOST_ELEMENTS:,} elements in one cell")
+        self._elements += elements
 
     def _cleaned(self, source: str) -> CleanedHtml:
         if self._html_seconds > HTML_SECONDS:

@@ -29,7 +29,7 @@ ENDED: Final[Mapping[How, str]] = {
 }
 """The names of the errors by which a cell fails other than with an exception of its own."""
 
-OWN: Final = re.compile(r"\W*pybox", re.IGNORECASE)
+OWN: Final = re.compile(r"[\W_]*pybox", re.IGNORECASE)
 """What those names begin with, and every line of PyBox's own in an error. A program's exception that is named so is
 shown as ``Program. ...``, and a line of its traceback that begins so stands behind a bar."""
 

@@ -41,6 +41,24 @@ def check(folder: str, base: Path) -> None:
     os.close(parent)
 
 
+def share(folder: str, base: Path) -> None:
+    """Makes the folder that the cells of a notebook share for their files, each with one of its own in it; there may
+    be one already. Raises OptionError."""
+    place = placed(folder, base)
+    if not place.way:
+        raise OptionError(f"{safe_name(folder, 100)} is not a new folder.", ELSEWHERE)
+    parent, name = opened(folder, place), place.way[-1]
+    try:
+        with told(folder):
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=parent)
+            mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+        if not stat.S_ISDIR(mode):
+            refuse(folder, mode)
+    finally:
+        os.close(parent)
+
+
 def target(folder: str, base: Path) -> tuple[int, str]:
     """A descriptor of the folder that it is or will be in, and its name there. It is not there yet, or empty."""
     place = placed(folder, base)
@@ -79,13 +97,13 @@ def write(policy: Policy, files: Sequence[OutputFile], folder: str, base: Path) 
             make(parent, made, files)
             mode = mode_of(parent, name)
             if mode is not None:
-                os.chmod(made, stat.S_IMODE(mode), dir_fd=parent)
+                os.chmod(made, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=parent)
             os.rename(made, name, src_dir_fd=parent, dst_dir_fd=parent)  # over an empty folder, and nothing else
     except OSError as error:
         why = "something else is there now" if error.errno in TAKEN else error.strerror
         raise PyBoxError(f"No file was written to {safe_name(folder, 100)}: {why}.", ELSEWHERE) from error
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             shutil.rmtree(work, dir_fd=parent)
         os.close(parent)
 

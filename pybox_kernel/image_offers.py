@@ -45,7 +45,10 @@ def own_offer(lock: Lock, preload: tuple[str, ...] = ()) -> Offer:
     """
     names = {package.name for package in lock.packages}
     known = tuple(module for package, modules in PRELOADED.items() if package in names for module in modules)
-    pins = tuple(Pin(name=name, version=version, hashes=hashes) for name, version, hashes in lock.packages)
+    try:
+        pins = tuple(Pin(name=name, version=version, hashes=hashes) for name, version, hashes in lock.packages)
+    except ValidationError as error:
+        raise OptionError("A version in the lock is longer than versions are.", "Lock another version.") from error
     try:
         return Offer(pins=pins, preload=(*known, *(name for name in preload if name not in known)))
     except ValidationError as error:

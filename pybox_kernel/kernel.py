@@ -10,7 +10,6 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from signal import SIGINT, signal
 from typing import Any, Final
 
@@ -23,17 +22,17 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Enum, Unicode, default
 
 from pybox_kernel import __version__
-from pybox_kernel.commands import Command, Options, command_of, free_folder, make_folder, options_of
+from pybox_kernel.commands import Command, Options, command_of, free_folder, options_of
 from pybox_kernel.completeness import completeness
 from pybox_kernel.displays import Display
-from pybox_kernel.errors import OptionError, PyBoxError
+from pybox_kernel.errors import InputError, PyBoxError
 from pybox_kernel.failures import Failure, failure, failure_of_pybox
 from pybox_kernel.outbox import Outbox, Text
 from pybox_kernel.page import Page
-from pybox_kernel.policy import STDLIB, checked_deadline, policy_for
+from pybox_kernel.policy import STDLIB, checked_deadline, checked_source, policy_for
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_name, safe_text
-from pybox_kernel.session import Asks, Session
+from pybox_kernel.session import Asks, Session, share_folder
 from pybox_kernel.session_cells import SessionCells
 
 __all__ = ["PyBoxKernel"]
@@ -139,9 +138,10 @@ class PyBoxKernel(Kernel):
         loop = asyncio.get_running_loop()
         soonest = loop.time() + SOONEST_ERROR_SECONDS
         try:
+            checked_source(STDLIB, code)  # before anything is looked for in a text of any size
             command = command_of(code)
             reply = await self._execute(code) if command is None else self._obey(command)
-        except OptionError as error:
+        except InputError as error:
             reply = self._fail(failure_of_pybox(error))
         if reply["status"] == "error":
             await asyncio.sleep(soonest - loop.time())
@@ -180,8 +180,8 @@ class PyBoxKernel(Kernel):
         output = options.output
         if output is not None and asked.output is None:
             output = free_folder(output, self.execution_count)
-        asks = Asks(options.image or self.image, options.timeout, options.input, output)
-        return self._boxes.run_asked(program, asks, Path.cwd(), watcher=outbox, stop=stop, earlier=self._cells.defined)
+        asks = Asks(options.image or self.image, options.timeout, options.input, output, of_a_notebook=True)
+        return self._boxes.run_asked(program, asks, watcher=outbox, stop=stop, earlier=self._cells.defined)
 
     def _conclude(self, result: RunResult) -> dict[str, object]:
         told = failure(result)
@@ -197,7 +197,7 @@ class PyBoxKernel(Kernel):
         else:
             checked_deadline(policy_for(command.options.image or self.image), command.options.timeout)
             if command.options.output is not None:
-                make_folder(command.options.output)
+                share_folder(command.options.output)
             self._used = command.options
             asked = f"Cells below ask for {self._used}." if str(self._used) else "Cells below ask for nothing special."
             self._page.notice(safe_name(f"{asked} What each gets stands on its receipt."))
@@ -236,8 +236,8 @@ class PyBoxKernel(Kernel):
         self.send_response(self.iopub_socket, message, content, ident=topic)  # type: ignore[no-untyped-call]
 
     def _publish_execute_input(self, code: str, parent: object, execution_count: int) -> None:
-        # The base cannot send lone surrogates. The cell fails of them all the same, with a message.
-        sendable = code.encode("utf-8", "replace").decode("utf-8")
+        # The base cannot send lone surrogates, and the page has the cell. It fails all the same, with a message.
+        sendable = code[: STDLIB.source_bytes].encode("utf-8", "replace").decode("utf-8")
         super()._publish_execute_input(sendable, parent, execution_count)  # type: ignore[no-untyped-call]
 
     # Interrupts and the end

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple, NoReturn
 
+from pybox_kernel.box_files import reserved
 from pybox_kernel.errors import OptionError
 from pybox_kernel.safe_display import safe_name
 
-__all__ = ["FOLDER", "Place", "facts_of", "opened", "placed", "refuse", "told"]
+__all__ = ["FOLDER", "Place", "check_beside", "facts_of", "opened", "placed", "refuse", "told"]
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 KINDS: Final = {
@@ -45,10 +46,14 @@ def placed(path: str, base: Path) -> Place:
     parts = [part for part in pure.parts if part != "."]
     if not path or "\0" in path:
         raise OptionError("A file name is empty or holds a NUL.", "Give the path of a file or a folder.")
-    if pure.is_absolute() and pure.is_relative_to(base) and ".." not in parts:
+    if parts and parts[0].startswith("~"):
+        raise OptionError(f"{safe_name(path, 100)} begins with ~, which means nothing here.", "Write the whole path.")
+    if pure.is_absolute() and ".." in parts:
+        raise OptionError(f"{safe_name(path, 100)} goes down and up again.", "Write the path without '..' in it.")
+    if pure.is_absolute() and pure.is_relative_to(base):
         parts = list(pure.relative_to(base).parts)
     elif pure.is_absolute():
-        if parts[-1] in ("/", "//", ".."):
+        if parts[-1] in ("/", "//"):
             raise no_name(path)
         return Place(Path(pure.parent), (parts[-1],), parts[-1])
     up = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
@@ -60,6 +65,21 @@ def placed(path: str, base: Path) -> Place:
     if up and not way:
         raise no_name(path)
     return Place(base.joinpath(*parts[:up]), way, way[-1] if up else "/".join(way))
+
+
+def check_beside(path: str, base: Path) -> None:
+    """For a path that a notebook names, which may be a stranger's: settings, keys and programs lie elsewhere. Raises
+    OptionError unless it lies below ``base``, and by no name that is hidden or that a computer keeps for itself."""
+    place, shown = placed(path, base), safe_name(path, 100)
+    if place.start != base:
+        raise OptionError(
+            f"{shown} is not below the notebook's folder, where a notebook's files come from and go to.",
+            "Put a copy beside the notebook, or use `pybox-kernel run` at a shell.",
+        )
+    for part in place.way:
+        wrong = reserved(part) or ("has a character that cannot be shown" if safe_name(part, 1000) != part else None)
+        if wrong:
+            raise OptionError(f"{shown}: the name {safe_name(part, 100)} {wrong}.", "Name a plain file or folder.")
 
 
 def no_name(path: str) -> OptionError:

@@ -18,13 +18,17 @@ from pybox_kernel.displays import Display
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.transcript import StreamName
 
-__all__ = ["BURST_MESSAGES", "MESSAGE_CHARACTERS", "MESSAGE_SECONDS", "Outbox", "Text"]
+__all__ = ["BURST_MESSAGES", "MESSAGE_CHARACTERS", "MESSAGE_SECONDS", "MOST_TEXTS", "Outbox", "Text"]
 
 MESSAGE_SECONDS: Final = 0.1
 """From one message to the next on average: ten a second. Text that goes on coming is sent no more often."""
 
 BURST_MESSAGES: Final = 100
 """How many messages may be sent at once after a pause, so that pictures between lines do not wait."""
+
+MOST_TEXTS: Final = 12
+"""Outputs of text while a cell runs. With its displays, its error and its receipt, a cell has fewer than the 50 outputs
+after which JupyterLab folds away the rest."""
 
 MESSAGE_CHARACTERS: Final = 16 * 1024
 """Of text: at most 64 KiB, since UTF-8 takes at most four bytes a character."""
@@ -49,10 +53,14 @@ class Outbox:
         self._send = send
         self._loop = asyncio.get_running_loop()
         self._filled = asyncio.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._waiting: deque[Text | Display] = deque()
         self._next_text = 0.0
         self._messages_until = 0.0
+        self._texts = 0
+        """Outputs of text so far: a page begins one anew where the stream changes, or something else comes between."""
+        self._last: StreamName | None = None
+        self._joined = False
         self.deadline_seconds: float | None = None
         self.started_at: float | None = None
         """When the program's clock started, on the event loop's; None before."""
@@ -87,9 +95,14 @@ class Outbox:
         while self._waiting or not run.done():
             await self._filled.wait()
             self._filled.clear()
-            while self._waiting:
+            if run.done():
+                self._join_texts()
+            while self._next() is not None:
                 await asyncio.sleep(self._soonest() - self._loop.time())
-                self._send(self._take())
+                item = self._take()
+                if item is None:
+                    break
+                self._send(item)
                 self._next_text = self._loop.time() + MESSAGE_SECONDS
                 self._messages_until = max(self._loop.time(), self._messages_until) + MESSAGE_SECONDS
 
@@ -100,10 +113,42 @@ class Outbox:
             growing = all(isinstance(item, Text) for item in self._waiting)
         return max(soonest, self._next_text) if growing else soonest
 
-    def _take(self) -> Text | Display:
+    def _next(self) -> int | None:
+        """Where in the queue the next item is that may be sent; None where nothing is. Once there are as many outputs
+        of text as a cell may have, the rest of each stream waits for the end of the run."""
+        held = self._texts >= MOST_TEXTS and not self._joined
         with self._lock:
-            item = self._waiting.popleft()
-            if isinstance(item, Text) and (rest := item.text[MESSAGE_CHARACTERS:]):
-                self._waiting.appendleft(replace(item, text=rest))
-                return replace(item, text=item.text[:MESSAGE_CHARACTERS])
-            return item
+            for place, item in enumerate(self._waiting):
+                if isinstance(item, Display) or not held or item.stream == self._last:
+                    return place
+        return None
+
+    def _take(self) -> Text | Display | None:
+        with self._lock:
+            place = self._next()
+            if place is None:
+                return None
+            item = self._waiting[place]
+            del self._waiting[place]
+            if isinstance(item, Display):
+                self._last = None
+                return item
+            if item.stream != self._last:
+                self._texts += 1
+                self._last = item.stream
+            if rest := item.text[MESSAGE_CHARACTERS:]:
+                self._waiting.insert(place, replace(item, text=rest))
+            return replace(item, text=item.text[:MESSAGE_CHARACTERS])
+
+    def _join_texts(self) -> None:
+        """The run is over: where text was held, what is left of each stream is one output."""
+        with self._lock:
+            if self._texts < MOST_TEXTS or self._joined:
+                return
+            self._joined = True
+            displays = [item for item in self._waiting if isinstance(item, Display)]
+            streams: dict[StreamName, str] = {}
+            for item in self._waiting:
+                if isinstance(item, Text):
+                    streams[item.stream] = streams.get(item.stream, "") + item.text
+            self._waiting = deque([*displays, *(Text(stream, text) for stream, text in streams.items())])

@@ -7,6 +7,7 @@ section 2 and are never retyped elsewhere: code, receipts and tests read them fr
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -159,8 +160,17 @@ DATA: Final = STDLIB.model_copy(
 does not allow."""
 
 
+IMAGE_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+
 def policy_for(image: str) -> Policy:
-    """The settings of a box of the image ``image``: ``stdlib``, ``data`` or a person's own."""
+    """The settings of a box of the image ``image``: ``stdlib``, ``data`` or a person's own. Raises OptionError for what
+    is no name of an image."""
+    if not IMAGE_NAME.fullmatch(image):
+        raise OptionError(
+            f"{image[:40]!r} is no name of an image: small letters, digits and hyphens.",
+            "`pybox-kernel image list` lists those there are.",
+        )
     return STDLIB if image == STDLIB.image else DATA.model_copy(update={"image": image})
 
 

@@ -9,6 +9,7 @@ from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import OutputFile
 from pybox_kernel.conversation import Conversation, Stop
 from pybox_kernel.course import Course, Program
+from pybox_kernel.displays import Refused
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.html_cleaner import CleanedHtml, HtmlCleaner
@@ -51,9 +52,15 @@ def run_program(
     KeyboardInterrupt, pass through after the box is removed.
     """
     assert program.image is not None
-    course = Course(Transcript(watcher, clean_html))
-    identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
     stop = stop or Stop()
+
+    def clean_unless_stopped(source: str) -> CleanedHtml:
+        if stop.is_set():  # who asked for it does not wait for what they did not want
+            raise Refused("the cell was stopped")
+        return clean_html(source)
+
+    course = Course(Transcript(watcher, clean_unless_stopped))
+    identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
     box = course.box = Box(engine, journal, witness, program.policy, identity, course.run)
     try:
         with course.timeline.step("made"):

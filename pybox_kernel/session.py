@@ -16,7 +16,7 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError, SetupError
+from pybox_kernel.errors import EngineError, EngineRefused, OptionError, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_recipes import Offer
 from pybox_kernel.image_store import ImageStore, RecordedImage
@@ -24,6 +24,7 @@ from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_entry, new_token
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
+from pybox_kernel.named_paths import check_beside
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.receipt_writer import not_saved
@@ -49,6 +50,7 @@ __all__ = [
     "remove_image",
     "run",
     "set_up",
+    "share_folder",
     "with_output",
 ]
 
@@ -62,6 +64,8 @@ class Asks(NamedTuple):
     timeout: str | None = None
     input: Sequence[str] = ()
     output: str | None = None
+    of_a_notebook: bool = False
+    """Which may be a stranger's: then files come from and go to nowhere but below its folder, and nothing hidden."""
 
 
 class Session:
@@ -140,15 +144,18 @@ class Session:
         self,
         source: str | bytes,
         asks: Asks,
-        base: Path,
         *,
         watcher: Watcher | None = None,
         stop: Stop | None = None,
         earlier: Mapping[str, int] | None = None,
     ) -> RunResult:
-        """As ``run``, for a person: what they ask for is read from what they wrote, and files come from and go to
-        folders below ``base``. Raises InputError as well for files that cannot be read, and a folder that is taken."""
+        """As ``run``, for a person: what they ask for is read from what they wrote; paths count from the current
+        folder. Raises InputError as well for files that cannot be read, and a folder that is taken."""
         policy = policy_for(asks.image)
+        base = working_folder() if asks.input or asks.output is not None else Path("/")
+        if asks.of_a_notebook:
+            for path in (*asks.input, *([asks.output] if asks.output is not None else [])):
+                check_beside(path, base)
         inputs = files_in.read(policy, asks.input, base)
         if asks.output is not None:
             files_out.check(asks.output, base)
@@ -323,6 +330,20 @@ def with_output(result: RunResult) -> Receipt:
         "traceback": without_colour(result.error.traceback) if result.error is not None else None,
     }
     return result.receipt.model_copy(update={"said": said.model_copy(update=texts)})
+
+
+def working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise OptionError(f"The current folder cannot be found: {error.strerror}.", "Go to another folder.") from None
+
+
+def share_folder(folder: str) -> None:
+    """Makes the folder that the cells of a notebook share for their files. Raises OptionError."""
+    base = working_folder()
+    check_beside(folder, base)
+    files_out.share(folder, base)
 
 
 def saved(result: RunResult, folder: str, base: Path) -> RunResult:

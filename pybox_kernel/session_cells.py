@@ -13,6 +13,7 @@ from pybox_kernel.cell_names import defined_names
 from pybox_kernel.completion import Completer
 from pybox_kernel.history import History
 from pybox_kernel.inspection import inspect
+from pybox_kernel.safe_display import safe_text
 
 __all__ = ["MOST_NAMES", "SessionCells"]
 
@@ -57,7 +58,7 @@ class SessionCells:
 
     def inspect(self, code: str, cursor: int, detail_level: int) -> dict[str, object]:
         text = inspect(code, cursor, detail_level, self._completer)
-        data = {"text/plain": text} if text is not None else {}
+        data = {"text/plain": str(safe_text(text))} if text is not None else {}
         return {"status": "ok", "found": text is not None, "data": data, "metadata": {}}
 
     def history(self, output: bool, **asked: Any) -> dict[str, object]:

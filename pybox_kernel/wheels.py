@@ -50,6 +50,7 @@ WANTED: Final = re.compile(
     r"\s*(\(?\s*(===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+(\s*,\s*(===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+)*\s*\)?)?"
     r"\s*(;[A-Za-z0-9_.,'\"()<>=!~ -]+)?"
 )
+LONGEST_LINE: Final = 500
 LARGEST_REQUIREMENTS: Final = 64 * 1024
 
 
@@ -125,8 +126,8 @@ def read_requirements(data: bytes) -> tuple[str, ...]:
         raise OptionError("The list of packages is not UTF-8.", "Save the file as UTF-8.") from None
     found = []
     for number, line in enumerate(lines, start=1):
-        wanted = re.sub(r"(^|\s)#.*", "", line.removesuffix("\r")).strip()
-        if wanted and not WANTED.fullmatch(wanted):
+        wanted = " ".join(re.sub(r"(^|\s)#.*", "", line.removesuffix("\r")).split())
+        if wanted and (len(wanted) > LONGEST_LINE or not WANTED.fullmatch(wanted)):
             raise OptionError(
                 f"Line {number} of the list of packages names none: {wanted[:60]!r}.",
                 "Write one package a line, like pandas or pandas>=3; options, addresses and paths are not taken.",

@@ -74,8 +74,11 @@ def flush_files() -> None:
         except OSError:
             return False
 
-    if not any(is_file(int(number)) for number in os.listdir("/proc/self/fd")):
-        return
+    try:
+        if not any(is_file(int(number)) for number in os.listdir("/proc/self/fd")):
+            return
+    except OSError:  # no descriptor is left to look with
+        pass
     failed = None
     found = gc.get_objects()
     for kind in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):  # a text writes into a buffer

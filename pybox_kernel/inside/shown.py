@@ -35,7 +35,7 @@ PICTURES = ("image/png", "image/jpeg")
 HTML_BYTES = 65536
 PICTURE_BYTES = 1 << 20
 MOST_WITHHELD = 32
-MOST_SHOWN = 100
+MOST_SHOWN = 30
 """Displays that the warden takes of one cell. Those after them wait for nothing."""
 WAIT_SECONDS = 0.05
 CANARY = "_ipython_canary_method_should_not_exist_"

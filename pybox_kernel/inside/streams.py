@@ -8,7 +8,7 @@ HEADER = struct.Struct(">cI")
 BOUNDS = {b"d": (1_500_000, 6_000_000), b"x": (60_000, 262_144)}
 """Of displays and of exceptions, in bytes: the largest, and all together. No flood of one takes the other's room."""
 OTHER_BOUNDS = (0, 262_144)
-MOST_DISPLAYS = 100
+MOST_DISPLAYS = 30
 
 
 class Kept:

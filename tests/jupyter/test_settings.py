@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +53,58 @@ def test_settings_that_cannot_be_change_nothing(kernel: Any) -> None:
     assert kernel.run("while True: pass").error["evalue"] == "Stopped at its 2 s limit"
 
 
-def test_a_file_above_the_notebook_is_copied_only_if_it_is_named_itself(start_kernel: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--input link.txt",
+        "--input ../secret.txt",
+        "--input {above}/secret.txt",
+        "--input .hidden",
+        "--output ../out",
+        "--output {above}/out",
+        "--output .local/lib",
+        "--output .vscode",
+        "--output link/out",
+        "--output 'a\u202eb'",
+    ],
+)
+@pytest.mark.parametrize("magic", ["%%pybox", "%pybox use"])
+def test_a_notebooks_files_stay_below_its_folder_and_are_not_hidden(
+    start_kernel: Any, tmp_path: Path, magic: str, line: str
+) -> None:
+    """A stranger wrote the line too: files that a computer obeys lie elsewhere, and so do keys."""
     folder = tmp_path / "notebook"
     folder.mkdir()
     (tmp_path / "secret.txt").write_text("secret")
+    (folder / ".hidden").write_text("secret")
     (folder / "link.txt").symlink_to("../secret.txt")
+    (folder / "link").symlink_to("..")
+    before = sorted(tmp_path.rglob("*"))
+    asked = f"{magic} {line.format(above=tmp_path)}"
+    reads = "import os\nfor name in os.listdir(): print(open(name).read())\nopen('x.py', 'w').write('1')"
     with start_kernel(folder) as kernel:
-        cell = kernel.run("%%pybox --input link.txt\nprint(open('link.txt').read())")
-    assert cell.error["ename"] == "PyBoxNotRun"
+        if magic == "%%pybox":
+            cell = kernel.run(f"{asked}\n{reads}")
+        else:
+            kernel.run(asked)
+            cell = kernel.run(reads)
     assert "secret" not in cell.text("stdout")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_settings_line_that_an_editor_may_not_show_as_one_is_a_comment(start_kernel: Any, tmp_path: Path) -> None:
+    put(tmp_path)
+    with start_kernel(tmp_path) as kernel:
+        for end in ("\u2028", "\x0b", "\x0c", "\x85"):
+            kernel.run(f"# a comment{end}%pybox use --input in")
+        assert kernel.run("import os\nprint(os.listdir())").text("stdout") == "[]\n"
+
+
+def test_a_cell_of_any_size_is_refused_at_once(kernel: Any) -> None:
+    start = time.monotonic()
+    cell = kernel.run("%pybox use --input " + "a " * 400_000)
+    assert time.monotonic() - start < 2
+    assert "bytes; the most a box takes" in cell.error["evalue"]
 
 
 def test_an_image_that_is_not_there_is_told_with_how_to_make_it(kernel: Any) -> None:

@@ -64,8 +64,11 @@ def test_what_lies_elsewhere_goes_by_its_last_part_where_the_path_says_so(base: 
     assert read(base, "../other/x.csv") == {"x.csv": b"1"}
     assert read(base, str(tmp_path / "far.txt")) == {"far.txt": b"2"}
     assert "goes down and up again" in refused(base, "a/../../far.txt")
-    for path in ("..", "../..", "/", str(tmp_path / "..")):
+    for path in ("..", "../..", "/"):
         assert "ends in no name" in refused(base, path)
+    for path in (str(tmp_path / ".."), str(base / ".." / base.name / "x")):
+        assert "goes down and up again" in refused(base, path)
+    assert "begins with ~" in refused(base, "~/x.csv")
 
 
 def test_the_same_file_named_twice_is_one_and_another_of_its_name_is_refused(base: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from pybox_kernel.displays import Display
-from pybox_kernel.outbox import BURST_MESSAGES, MESSAGE_CHARACTERS, MESSAGE_SECONDS, Outbox, Text
+from pybox_kernel.outbox import BURST_MESSAGES, MESSAGE_CHARACTERS, MESSAGE_SECONDS, MOST_TEXTS, Outbox, Text
 from pybox_kernel.safe_display import SafeText, safe_text
 
 Sent = list[tuple[str, str, float]]
@@ -127,3 +127,26 @@ def test_a_run_that_fails_and_one_without_output_end_the_delivery() -> None:
     with pytest.raises(LookupError):
         delivered(fail)
     assert delivered(lambda outbox: None) == []
+
+
+def test_a_cell_that_takes_turns_has_few_outputs_and_loses_no_text() -> None:
+    """JupyterLab folds away what comes after fifty, a receipt included."""
+
+    def fill(outbox: Outbox) -> None:
+        for number in range(30):
+            outbox.output("stdout", safe_text(f"o{number} "))
+            outbox.output("stderr", safe_text(f"e{number} "))
+            outbox.display(shown(str(number)))
+            time.sleep(0.01)
+
+    sent = delivered(fill)
+    outputs = [
+        kind
+        for kind, before in zip(sent, [("", "", 0.0), *sent], strict=False)
+        if kind[0] != before[0] or kind[0] == "display"
+    ]
+    assert len(outputs) <= 30 + MOST_TEXTS + 2
+    for stream, letter in (("stdout", "o"), ("stderr", "e")):
+        text = "".join(part for kind, part, _ in sent if kind == stream)
+        assert text == "".join(f"{letter}{number} " for number in range(30))
+    assert [text for kind, text, _ in sent if kind == "display"] == [str(number) for number in range(30)]
