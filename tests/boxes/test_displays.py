@@ -320,12 +320,12 @@ def test_thousands_of_lines_that_look_like_displays_are_lines(session: Session) 
 
 @case("out-many-displays")
 @pytest.mark.parametrize("made", ["number", "Shown(html='<b>x</b>')", "Shown(png=small)", "Shown(javascript='1')"])
-def test_of_thousands_of_displays_a_hundred_are_shown_and_the_rest_is_counted(session: Session, made: str) -> None:
+def test_of_thousands_of_displays_a_few_are_shown_and_the_rest_is_counted(session: Session, made: str) -> None:
     source = f"{OBJECT}{DRAWN}\nsmall = png(1, 1, 0)\nfor number in range(5000): display({made})"
     page, receipt = shown(session, source, deadline=20)
     assert len(page.displays) == MOST_DISPLAYS
     [over] = [item for item in receipt.said.withheld if item.what == "more than a cell may display"]
-    assert over.number == 4900
+    assert over.number == 5000 - MOST_DISPLAYS
     assert over.bytes > 0
     assert receipt.ok
 
