@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from pybox_kernel.render.html import render_html
+from pybox_kernel.safe_display import without_colour
 from pybox_kernel.session import Session
 
 CELLS = (
@@ -41,7 +42,7 @@ def main() -> None:
             shown = render_html(result.receipt)
             if number == 0:
                 shown = shown.replace("<details", "<details open", 1)
-            output = result.stdout + (result.error.traceback if result.error else "")
+            output = result.stdout + (without_colour(result.error.traceback) if result.error else "")
             parts.append(f'<pre class="in">{html.escape(source)}</pre><pre>{html.escape(output)}</pre>{shown}')
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "page.html")
