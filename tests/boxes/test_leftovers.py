@@ -166,7 +166,7 @@ def test_a_box_the_engine_may_still_be_making_is_not_called_gone_before_a_minute
     monkeypatch.setenv("PYBOX_HOME", str(own.home))
     with Session.open() as session:
         (notice,) = session.run("print(1)").notices
-    assert notice == "1 box(es) of an earlier session could not be confirmed gone: run `pybox-kernel cleanup`."
+    assert notice == "1 box of an earlier session could not be confirmed gone: run `pybox-kernel cleanup`."
     monkeypatch.setattr(leftovers, "UNANSWERED_SECONDS", 0.0)
     assert swept(own, engine).already_gone == (dead.run,)
 

@@ -140,7 +140,7 @@ def test_the_next_session_says_what_an_earlier_one_left(own: Installation, monke
     own.python(SUPERVISOR, "after create", "SIGKILL").communicate(timeout=30)
     monkeypatch.setenv("PYBOX_HOME", str(own.home))
     with Session.open() as session:
-        assert session.run("print(1)").notices == ("Removed 1 box(es) that an earlier session left behind.",)
+        assert session.run("print(1)").notices == ("Removed 1 box that an earlier session left behind.",)
         assert session.run("print(1)").notices == ()
 
 
