@@ -247,7 +247,7 @@ def test_what_is_not_known_is_said_until_the_next_session_settles_it(bench: Benc
     with Session(Journal(bench.home), Impatient(bench.between.address)) as later:
         result = later.run("print(2)")
     assert result.receipt.ok
-    assert result.notices == ("Removed 1 box(es) that an earlier session left behind.",)
+    assert result.notices == ("Removed 1 box that an earlier session left behind.",)
     outside.wait_gone(left, 1.0)
     assert bench.entries() == []
 

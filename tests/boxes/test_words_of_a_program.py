@@ -86,4 +86,4 @@ def test_leftovers_are_removed_also_where_there_is_no_image_to_run_in(
         result = session.run("print(1)")
     assert result.receipt.problem is not None
     assert result.receipt.problem.code == "setup"
-    assert result.notices == ("Removed 1 box(es) that an earlier session left behind.",)
+    assert result.notices == ("Removed 1 box that an earlier session left behind.",)
