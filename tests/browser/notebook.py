@@ -125,7 +125,8 @@ class Notebook:
 
     @staticmethod
     def outputs(cell: Locator) -> Locator:
-        return cell.locator(".jp-OutputArea-output")
+        """Those that can be seen: what is left of the running panel has no height."""
+        return cell.locator(".jp-OutputArea-output:visible")
 
     @staticmethod
     def receipt(cell: Locator) -> Locator:
