@@ -52,6 +52,7 @@ class Panels:
         self._alive: deque[Panel] = deque()
         self._closed: deque[tuple[str, str]] = deque(maxlen=MOST_REOPENED)
         self._reopened: dict[str, Any] = {}
+        self._kept: set[str] = set()
 
     def show(self, receipt: Receipt, *, alive: bool, in_mid_line: bool = False) -> None:
         still = widget.bundle(receipt, in_mid_line=in_mid_line)
@@ -67,7 +68,9 @@ class Panels:
 
     def reopen(self) -> None:
         """Before a page is told which widgets there are: brings back those that its notebook may have been saved
-        with. They stay until the end, or as long as they are among the last."""
+        with, and sees that those that are alive stay: what takes their place goes to the page that showed them first,
+        and not to this one. They stay until the end, or as long as they are among the last."""
+        self._kept |= {panel.widget.model_id for panel in self._alive}
         self._close_reopened(but=dict(self._closed))
         for model_id, value in self._closed:
             if model_id not in self._reopened:
@@ -87,8 +90,13 @@ class Panels:
     def _put_out(self) -> None:
         panel = self._alive.popleft()
         self._show(panel.still, panel.display_id, "update_display_data")
-        self._closed.append((panel.widget.model_id, panel.widget.value))
-        widget.close(panel.widget)
+        model_id = panel.widget.model_id
+        self._closed.append((model_id, panel.widget.value))
+        if model_id in self._kept:
+            self._kept.discard(model_id)
+            self._reopened[model_id] = panel.widget
+        else:
+            widget.close(panel.widget)
 
     def _close_reopened(self, but: Collection[str]) -> None:
         for model_id in [model_id for model_id in self._reopened if model_id not in but]:

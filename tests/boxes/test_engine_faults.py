@@ -133,7 +133,7 @@ def test_a_damaged_record_of_images_stops_every_run(damage: str, home: Path, tmp
 def test_an_image_that_is_not_the_recorded_one_is_not_run(home: Path, tmp_path: Path) -> None:
     shutil.copy(home / "images.json", tmp_path / "images.json")
     text = (tmp_path / "images.json").read_text()
-    known = json.loads(text)["images"][0]["id"]
+    [known] = [image["id"] for image in json.loads(text)["images"] if image["name"] == "stdlib"]
     (tmp_path / "images.json").write_text(text.replace(known, "sha256:" + "0" * 64))
     receipt = json.loads(pybox("-", "--json", PYBOX_HOME=str(tmp_path)).stdout)
     assert receipt["observed"]["end"]["how"] == "not_started"

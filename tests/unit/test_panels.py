@@ -133,3 +133,18 @@ def test_the_time_a_panel_stays_fresh_can_only_be_made_shorter(monkeypatch: pyte
     ):
         monkeypatch.setenv("PYBOX_FRESH_SECONDS", wish)
         assert fresh_seconds() == found, wish
+
+
+def test_a_panel_that_a_second_page_found_alive_stays_for_that_page(page: Any) -> None:
+    clock, before = Clock(), models()
+    panels = Panels(page.show, clock)
+    panels.show(receipt(), alive=True)
+    model_id = page.outputs[0][VIEW]["model_id"]
+    panels.reopen()
+    clock.waiting[0][1]()
+    assert [VIEW in data for data in page.by_id.values()] == [False], "the first page has it without widgets"
+    assert model_id in ipywidgets.widgets.widget._instances
+    panels.reopen()
+    assert model_id in ipywidgets.widgets.widget._instances
+    panels.close()
+    assert models() == before
