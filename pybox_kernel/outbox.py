@@ -60,7 +60,7 @@ class Outbox:
         self._texts = 0
         """Outputs of text so far: a page begins one anew where the stream changes, or something else comes between."""
         self._last: StreamName | None = None
-        self._joined = False
+        self._over = False
         self.deadline_seconds: float | None = None
         self.started_at: float | None = None
         """When the program's clock started, on the event loop's; None before."""
@@ -96,7 +96,7 @@ class Outbox:
             await self._filled.wait()
             self._filled.clear()
             if run.done():
-                self._join_texts()
+                self._let_go()
             while self._next() is not None:
                 await asyncio.sleep(self._soonest() - self._loop.time())
                 item = self._take()
@@ -116,7 +116,7 @@ class Outbox:
     def _next(self) -> int | None:
         """Where in the queue the next item is that may be sent; None where nothing is. Once there are as many outputs
         of text as a cell may have, the rest of each stream waits for the end of the run."""
-        held = self._texts >= MOST_TEXTS and not self._joined
+        held = self._texts >= MOST_TEXTS and not self._over
         with self._lock:
             for place, item in enumerate(self._waiting):
                 if isinstance(item, Display) or not held or item.stream == self._last:
@@ -140,15 +140,16 @@ class Outbox:
                 self._waiting.insert(place, replace(item, text=rest))
             return replace(item, text=item.text[:MESSAGE_CHARACTERS])
 
-    def _join_texts(self) -> None:
-        """The run is over: where text was held, what is left of each stream is one output."""
+    def _let_go(self) -> None:
+        """The run is over, and nothing is held any more. Where what waits would be too many outputs of text, what is
+        left of each stream is one."""
         with self._lock:
-            if self._texts < MOST_TEXTS or self._joined:
+            self._over = True
+            texts = [item for item in self._waiting if isinstance(item, Text)]
+            if self._texts + len(texts) <= MOST_TEXTS:
                 return
-            self._joined = True
             displays = [item for item in self._waiting if isinstance(item, Display)]
             streams: dict[StreamName, str] = {}
-            for item in self._waiting:
-                if isinstance(item, Text):
-                    streams[item.stream] = streams.get(item.stream, "") + item.text
+            for item in texts:
+                streams[item.stream] = streams.get(item.stream, "") + item.text
             self._waiting = deque([*displays, *(Text(stream, text) for stream, text in streams.items())])

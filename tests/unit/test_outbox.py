@@ -150,3 +150,26 @@ def test_a_cell_that_takes_turns_has_few_outputs_and_loses_no_text() -> None:
         text = "".join(part for kind, part, _ in sent if kind == stream)
         assert text == "".join(f"{letter}{number} " for number in range(30))
     assert [text for kind, text, _ in sent if kind == "display"] == [str(number) for number in range(30)]
+
+
+def test_what_comes_together_with_the_end_of_the_run_is_all_sent() -> None:
+    """A page is told nothing while this computer is busy, and then all of it at once."""
+
+    async def run() -> list[Text | Display]:
+        sent: list[Text | Display] = []
+        outbox = Outbox(sent.append)
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        delivery = asyncio.ensure_future(outbox.deliver(over))
+        await asyncio.sleep(0)  # it waits now
+        for number in range(30):
+            outbox.output("stdout", safe_text(f"{number} "))
+            outbox.display(shown(str(number)))
+        over.set_result(None)
+        await asyncio.wait_for(delivery, 5)
+        return sent
+
+    sent = asyncio.run(run())
+    texts = [item.text for item in sent if isinstance(item, Text)]
+    assert "".join(texts) == "".join(f"{number} " for number in range(30))
+    assert len(sent) - len(texts) == 30
+    assert len(texts) <= MOST_TEXTS + 2
