@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import installation_id
+from tests.boxes.private_engine import PrivateEngine
 from tests.conftest import Outside
 
 
@@ -80,3 +83,17 @@ def own(tmp_path: Path, box_image: RecordedImage, outside: Outside) -> Iterator[
     for box in left:
         outside.api.remove_container(box, force=True)
     assert not left
+
+
+@pytest.fixture(scope="session")
+def private_engine(box_image: RecordedImage) -> Iterator[PrivateEngine]:
+    """With the stdlib box image in it."""
+    folder = Path(tempfile.mkdtemp(prefix="pybox-engine-"))  # a short path: sockets stand in it
+    engine = PrivateEngine(folder)
+    engine.start()
+    try:
+        engine.load(box_image.id)
+        yield engine
+    finally:
+        engine.end()
+        shutil.rmtree(folder)

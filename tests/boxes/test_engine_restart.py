@@ -2,100 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import docker
 import pytest
 
 from pybox_kernel import box
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.errors import EngineError
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import Journal
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.runner import RunResult
 from pybox_kernel.session import Session
+from tests.boxes.private_engine import PrivateEngine
 from tests.conftest import Outside
 
 pytestmark = pytest.mark.engine
-
-START_SECONDS = 20.0
-
-
-class PrivateEngine:
-    """A dockerd with all of its files in a folder of its own, and no network; it starts a containerd of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.address = f"unix://{folder}/engine.sock"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = ["dockerd", f"--host={self.address}", f"--pidfile={self.folder}/pid"]
-        command += [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
-        command += ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
-        (self.folder / "pid").unlink(missing_ok=True)
-        path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "PATH": path})
-        limit = time.monotonic() + START_SECONDS
-        while not self.answers():
-            assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
-            assert time.monotonic() < limit, "the engine did not start"
-            time.sleep(0.05)
-
-    def answers(self) -> bool:
-        engine = DockerEngine(self.address)
-        try:
-            return bool(engine.facts().version)
-        except EngineError:
-            return False
-        finally:
-            engine.close()
-
-    def send(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-
-    def wait(self) -> None:
-        assert self.process is not None
-        self.process.wait(30)
-
-    def end(self) -> None:
-        """In order: an engine that was killed is started again first, to end what it had started."""
-        assert self.process is not None
-        self.send(signal.SIGCONT)
-        if self.process.poll() is not None:
-            self.start()
-        self.send(signal.SIGTERM)
-        self.wait()
-        for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
-            if line.split()[1].startswith(f"{self.folder}/"):
-                subprocess.run(["umount", line.split()[1]], check=True)
-
-
-@pytest.fixture(scope="module")
-def private_engine(box_image: RecordedImage, outside: Outside) -> Iterator[PrivateEngine]:
-    """With the box image in it."""
-    folder = Path(tempfile.mkdtemp(prefix="pybox-engine-"))  # a short path: sockets stand in it
-    engine = PrivateEngine(folder)
-    engine.start()
-    try:
-        api = docker.APIClient(base_url=engine.address, version="1.41")
-        for _ in api.load_image(outside.api.get_image(box_image.id)):
-            pass
-        api.close()
-        yield engine
-    finally:
-        engine.end()
-        shutil.rmtree(folder)
 
 
 @pytest.fixture
