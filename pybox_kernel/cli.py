@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 
 from pybox_kernel import __version__, session
 from pybox_kernel.displays import Display
-from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError, Stopped
+from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError
+from pybox_kernel.failures import exit_status
 from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
@@ -199,19 +199,6 @@ def read_bounded(file: BinaryIO, name: str) -> bytes:
             "Make it smaller.",
         )
     return data
-
-
-def exit_status(receipt: Receipt) -> int:
-    how = receipt.observed.end.how
-    if how == "stopped" or (receipt.problem is not None and receipt.problem.code == Stopped.code):
-        return ExitStatus.INTERRUPTED
-    if receipt.problem is not None or how in ("not_started", "box_lost", "warden_failed"):
-        return ExitStatus.PYBOX_FAILED
-    if receipt.observed.box.removed is not True:
-        return ExitStatus.PYBOX_FAILED
-    if how == "deadline":
-        return ExitStatus.DEADLINE
-    return ExitStatus.OK if receipt.ok else ExitStatus.PROGRAM_FAILED
 
 
 # The other commands

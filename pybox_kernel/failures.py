@@ -1,4 +1,7 @@
-"""How a cell fails in Jupyter's sense: whatever did not run to its end is an error, so that "run all" stops there."""
+"""How a cell fails in Jupyter's sense: whatever did not run to its end is an error, so that "run all" stops there.
+
+And in a shell's sense: the exit status.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from pybox_kernel.errors import InputError, PyBoxError, Stopped
-from pybox_kernel.receipt import How
+from pybox_kernel.errors import ExitStatus, InputError, PyBoxError, Stopped
+from pybox_kernel.receipt import How, Receipt
 from pybox_kernel.render.ending import ending
 from pybox_kernel.render.walls import advice, longer_limit_line
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
 
-__all__ = ["Failure", "failure", "failure_of_pybox"]
+__all__ = ["Failure", "exit_status", "failure", "failure_of_pybox"]
 
 NOT_RUN: Final = "PyBoxNotRun"
 FAILED: Final = "PyBoxFailed"
@@ -86,3 +89,17 @@ def failure_of_pybox(error: Exception) -> Failure:
         return Failure(FAILED, told, [told])
     name = NOT_RUN if isinstance(error, InputError) else FAILED
     return Failure(name, safe_text(error.message), [safe_text(f"{error.message}\n{error.advice}")])
+
+
+def exit_status(receipt: Receipt) -> int:
+    """Of a program at a shell: an ``ExitStatus``."""
+    how = receipt.observed.end.how
+    if how == "stopped" or (receipt.problem is not None and receipt.problem.code == Stopped.code):
+        return ExitStatus.INTERRUPTED
+    if receipt.problem is not None or how in ("not_started", "box_lost", "warden_failed"):
+        return ExitStatus.PYBOX_FAILED
+    if receipt.observed.box.removed is not True:
+        return ExitStatus.PYBOX_FAILED
+    if how == "deadline":
+        return ExitStatus.DEADLINE
+    return ExitStatus.OK if receipt.ok else ExitStatus.PROGRAM_FAILED

@@ -22,18 +22,11 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Enum, Unicode, default
 
 from pybox_kernel import __version__
-from pybox_kernel.commands import Command, Options, command_of, free_folder, options_of
+from pybox_kernel.cell_executor import CellExecutor
+from pybox_kernel.commands import Options
 from pybox_kernel.completeness import completeness
-from pybox_kernel.displays import Display
-from pybox_kernel.errors import InputError, PyBoxError
-from pybox_kernel.failures import Failure, failure, failure_of_pybox
-from pybox_kernel.outbox import Outbox, Text
-from pybox_kernel.page import Page
-from pybox_kernel.policy import STDLIB, checked_deadline, checked_source, policy_for
-from pybox_kernel.runner import RunResult, Stop
-from pybox_kernel.safe_display import safe_name, safe_text
-from pybox_kernel.session import Asks, Session, share_folder
-from pybox_kernel.session_cells import SessionCells
+from pybox_kernel.outbox import Text
+from pybox_kernel.policy import STDLIB
 
 __all__ = ["PyBoxKernel"]
 
@@ -96,15 +89,8 @@ class PyBoxKernel(Kernel):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
-        self._boxes: Session | None = None
-        self._stop: Stop | None = None
-        self._idle = threading.Event()
-        self._idle.set()
-        self._closing = False
-        self._cells = SessionCells()
-        self._used = Options()
-        """What all cells ask for since the last ``%pybox use``."""
-        self._page = Page(self._publish, lambda: self.receipt, self._stop_cell)
+        self._executor = CellExecutor(self._publish, lambda: self.receipt, lambda: Options(image=self.image))
+        self._page = self._executor.page
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]
         self.comm_manager = comm.get_comm_manager()
@@ -137,75 +123,14 @@ class PyBoxKernel(Kernel):
             return self._done()
         loop = asyncio.get_running_loop()
         soonest = loop.time() + SOONEST_ERROR_SECONDS
-        try:
-            checked_source(STDLIB, code)  # before anything is looked for in a text of any size
-            command = command_of(code)
-            reply = await self._execute(code) if command is None else self._obey(command)
-        except InputError as error:
-            reply = self._fail(failure_of_pybox(error))
-        if reply["status"] == "error":
-            await asyncio.sleep(soonest - loop.time())
-        loop.call_soon(self._cells.add, self.execution_count, code)  # once the reply is on its way
-        return reply
-
-    async def _execute(self, code: str) -> dict[str, object]:
-        self._idle.clear()
-        try:
-            self._stop = stop = Stop()
-            if self._closing:
-                return {"status": "aborted"}
-            outbox = Outbox(self._send)
-            async with self._page.running(outbox):
-                run = asyncio.ensure_future(asyncio.to_thread(self._run, code, outbox, stop))
-                try:
-                    await outbox.deliver(run)
-                finally:  # whatever happens here, no run goes on without someone who waits for it
-                    if not run.done():
-                        stop.set()
-                        await asyncio.wait([run])
-            return self._conclude(await run)
-        except Exception as error:
-            if not isinstance(error, PyBoxError):
-                self.log.exception("A cell could not be run")
-            return self._fail(failure_of_pybox(error))
-        finally:
-            self._stop = None
-            self._idle.set()
-
-    def _run(self, code: str, outbox: Outbox, stop: Stop) -> RunResult:
-        if self._boxes is None:
-            self._boxes = Session.open()
-        program, asked = options_of(code)
-        options = asked.over(self._used)
-        output = options.output
-        if output is not None and asked.output is None:
-            output = free_folder(output, self.execution_count)
-        asks = Asks(options.image or self.image, options.timeout, options.input, output, of_a_notebook=True)
-        return self._boxes.run_asked(program, asks, watcher=outbox, stop=stop, earlier=self._cells.defined)
-
-    def _conclude(self, result: RunResult) -> dict[str, object]:
-        told = failure(result)
-        reply = self._fail(told) if told is not None else self._done()
-        for notice in result.notices:
-            self._page.notice(safe_text(notice))
-        self._page.receipt(result.receipt, self.execution_count)
-        return reply
-
-    def _obey(self, command: Command) -> dict[str, object]:
-        if command.name == "summary":
-            self._page.summary()
-        else:
-            checked_deadline(policy_for(command.options.image or self.image), command.options.timeout)
-            if command.options.output is not None:
-                share_folder(command.options.output)
-            self._used = command.options
-            asked = f"Cells below ask for {self._used}." if str(self._used) else "Cells below ask for nothing special."
-            self._page.notice(safe_name(f"{asked} What each gets stands on its receipt."))
-        return self._done()
-
-    def _fail(self, told: Failure) -> dict[str, object]:
-        self._page.error(told)
-        return {"status": "error", "execution_count": self.execution_count, **told._asdict()}
+        executed = await self._executor.execute(code, self.execution_count)
+        if executed is None:
+            return {"status": "aborted"}
+        loop.call_soon(self._executor.cells.add, self.execution_count, code)  # once the reply is on its way
+        if executed.failure is None:
+            return self._done()
+        await asyncio.sleep(soonest - loop.time())
+        return {"status": "error", "execution_count": self.execution_count, **executed.failure._asdict()}
 
     def _done(self) -> dict[str, object]:
         return {
@@ -225,12 +150,6 @@ class PyBoxKernel(Kernel):
 
     # What goes to the page
 
-    def _send(self, item: Text | Display) -> None:
-        if isinstance(item, Text):
-            self._page.output(item)
-        else:
-            self._page.display(item, self.execution_count)
-
     def _publish(self, message: str, content: Mapping[str, object]) -> None:
         topic = self._topic(message)  # type: ignore[no-untyped-call]
         self.send_response(self.iopub_socket, message, content, ident=topic)  # type: ignore[no-untyped-call]
@@ -243,7 +162,7 @@ class PyBoxKernel(Kernel):
     # Interrupts and the end
 
     async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
-        self._stop_cell()
+        self._executor.stop()
         if self.session:
             self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
 
@@ -252,26 +171,19 @@ class PyBoxKernel(Kernel):
 
         def interrupted(*_: object) -> None:
             # Not stopped right here: a second signal may come while this very thread is in Stop.set.
-            loop.call_soon_threadsafe(self._stop_cell)
+            loop.call_soon_threadsafe(self._executor.stop)
 
         self.saved_sigint_handler = signal(SIGINT, interrupted)
 
-    def _stop_cell(self) -> None:
-        stop = self._stop
-        if stop is not None:
-            stop.set()
-
     async def do_shutdown(self, restart: bool) -> dict[str, object]:
-        self._closing = True
-        self._stop_cell()
+        self._executor.end()
         await asyncio.to_thread(self._close)
         return {"status": "ok", "restart": restart}
 
     def _close(self) -> None:
-        self._idle.wait(LAST_CELL_SECONDS)
+        self._executor.wait(LAST_CELL_SECONDS)
         self._on_the_loop(self._page.close)
-        if self._boxes is not None:
-            self._boxes.close()
+        self._executor.close()
 
     def _on_the_loop(self, do: Callable[[], None]) -> None:
         """Has the kernel's own event loop do it, where everything of the page is done, and waits for that a while."""
@@ -292,15 +204,15 @@ class PyBoxKernel(Kernel):
         return completeness(code)
 
     async def do_complete(self, code: str, cursor_pos: int) -> dict[str, object]:
-        return self._cells.complete(code, cursor_pos)
+        return self._executor.cells.complete(code, cursor_pos)
 
     async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0, *_: object) -> dict[str, object]:
-        return self._cells.inspect(code, cursor_pos, detail_level)
+        return self._executor.cells.inspect(code, cursor_pos, detail_level)
 
     async def do_history(  # type: ignore[override]
         self, hist_access_type: str, output: bool, raw: bool, **asked: Any
     ) -> dict[str, object]:
-        return self._cells.history(output, hist_access_type=hist_access_type, raw=raw, **asked)
+        return self._executor.cells.history(output, hist_access_type=hist_access_type, raw=raw, **asked)
 
     def comm_open(self, stream: Any, ident: Any, message: Any) -> None:
         if str(message["content"].get("target_name")).startswith(WIDGETS):

@@ -1,4 +1,4 @@
-"""What stands under the cells of one kernel: output, errors, receipts, and the panel while a cell runs."""
+"""What stands under the cells of one notebook: output, errors, receipts, and the panel while a cell runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pybox_kernel.render.summary import Line, line_of, summary_html, summary_tex
 from pybox_kernel.running_panel import RunningPanel
 from pybox_kernel.safe_display import SafeText
 
-__all__ = ["MOST_LINES", "Page"]
+__all__ = ["MOST_LINES", "Page", "Publish"]
 
 log = logging.getLogger(__name__)
 
