@@ -28,6 +28,7 @@ from pybox_kernel.frames import (
     read_ended,
     read_ready,
 )
+from pybox_kernel.parcels import CARRIED_BYTES, VALUES_BYTES, records_in
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.transcript import Watcher
 
@@ -35,6 +36,8 @@ __all__ = ["Conversation", "Stop"]
 
 READY_SECONDS: Final = 30.0
 DELIVERY_SECONDS: Final = 10.0
+MOST_WAITING: Final = 262_144
+"""Bytes of a parcel that wait to be taken: the rest is made when they are."""
 COLLECT_MARGIN_SECONDS: Final = 1.0
 WARDEN_TEXT: Final = 2000
 
@@ -88,7 +91,7 @@ class Conversation:
         self._watcher = watcher
         self._stop = stop
         self._files = FilesFromBox(program.policy, program.inputs, bring=program.output)
-        self._reader = FrameReader(MOST_BYTES + self._files.most_bytes)
+        self._reader = FrameReader(MOST_BYTES + self._files.most_bytes + CARRIED_BYTES + VALUES_BYTES)
         self._event = EventParts()
         self._outgoing = bytearray()
         self._answered = 0
@@ -103,6 +106,7 @@ class Conversation:
         try:
             self._until_ready()
             self._put_files_in()
+            self._put_parcels_in()
             self._run()
             self._read_meters()
             self._take_files_out()
@@ -165,6 +169,23 @@ class Conversation:
                 if not placed and time.monotonic() > limit:
                     raise BoxError("The box does not take the files that are put into it.", AGAIN)
 
+    def _put_parcels_in(self) -> None:
+        """The manifest always; what is large only as the box takes it."""
+        program = self._program
+        began = time.monotonic()
+        for piece in records_in(program.carry, program.values):
+            self._outgoing += encode(b"N", piece)
+            while len(self._outgoing) > MOST_WAITING:
+                self._stop.check()
+                for frame in self._frames(began + DELIVERY_SECONDS):
+                    self._misplaced(frame)
+                if not self._is_open():
+                    raise BoxError(f"The box ended before it had its values{self._last_words()}.", AGAIN)
+                if time.monotonic() > began + DELIVERY_SECONDS:
+                    raise BoxError("The box does not take the values that are put into it.", AGAIN)
+        if program.carry is not None or program.values is not None:
+            self._course.timeline.add("values put in", began, time.monotonic())
+
     # The program
 
     def _run(self) -> None:
@@ -223,12 +244,18 @@ class Conversation:
             event = self._event.take(frame)
             if event is not None:
                 transcript.event(event)
+        elif frame.kind == b"k":
+            self._course.carried.take(frame.payload)
+        elif frame.kind == b"w":
+            self._course.values.take(frame.payload)
         elif frame.kind == b"X" and not self._event.open:
             ended = self._course.ended = read_ended(frame.payload)
             if ended.events_dropped:
                 transcript.withhold(OVER, ended.events_dropped_bytes, ended.events_dropped)
             if ended.events_garbled:
                 transcript.withhold("displays that could not be read", 0)
+            self._course.carried.end(dropped=ended.carried_dropped)
+            self._course.values.end(dropped=ended.values_dropped)
         elif frame.kind in (b"D", b"d", b"T") and self._course.files is not None:
             self._course.files.take(frame)
         else:

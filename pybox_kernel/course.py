@@ -17,6 +17,7 @@ from pybox_kernel.errors import PyBoxError
 from pybox_kernel.file_frames import FilesFromBox
 from pybox_kernel.frames import Ended
 from pybox_kernel.journal import new_token
+from pybox_kernel.parcels import VALUES_BYTES, CarryIn, ParcelReader, ValuesIn
 from pybox_kernel.policy import Policy
 from pybox_kernel.receipt import Image, Problem, Step
 from pybox_kernel.safe_display import safe_text
@@ -42,6 +43,10 @@ class Program(NamedTuple):
     """Have passed ``box_files.checked_inputs``."""
     output: bool = False
     """Whether the files that the program makes or changes are taken out of its box."""
+    carry: CarryIn | None = None
+    """What earlier cells left for it; null where it neither gets nor leaves anything."""
+    values: ValuesIn | None = None
+    """Values put into it and asked of it by name."""
 
 
 class Timeline:
@@ -86,6 +91,10 @@ class Course:
     after_is_final: bool = False
     files: FilesFromBox | None = None
     """What came of its files; null where they were not asked for."""
+    carried: ParcelReader = field(default_factory=lambda: ParcelReader(b"g"))
+    """What it leaves for later cells."""
+    values: ParcelReader = field(default_factory=lambda: ParcelReader(b"v", VALUES_BYTES))
+    """The values that were asked of it."""
     problem: Problem | None = None
 
     @property

@@ -50,8 +50,8 @@ __all__ = [
 HEADER: Final = struct.Struct(">cI")
 LARGEST_FRAME: Final = 65536
 MOST_BYTES: Final = 8 << 20
-"""Of one run, but for its files: above the warden's own bounds, so that only a broken box reaches it."""
-TYPES: Final = frozenset(b"ROEvVoePXDdTF")
+"""Of one run, but for its files and parcels: above the warden's own bounds, so that only a broken box reaches it."""
+TYPES: Final = frozenset(b"ROEvVoePXkwDdTF")
 LARGEST_EVENT: Final = 1_500_064
 ACKNOWLEDGE_EVERY: Final = 16384
 """The warden keeps at most 64 KiB under way; answering each quarter keeps it from waiting."""
@@ -148,6 +148,10 @@ class Ended(Strict):
     events_dropped: Count
     events_dropped_bytes: Count
     events_garbled: bool
+    carried_dropped: Count
+    """Bytes of what it would have carried to later cells that were over their bound."""
+    values_dropped: Count
+    """The same of the values that were asked for."""
     all_reaped: bool
 
 

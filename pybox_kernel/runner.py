@@ -14,13 +14,25 @@ from pybox_kernel.engine import Engine
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.html_cleaner import CleanedHtml, HtmlCleaner
 from pybox_kernel.journal import Journal
+from pybox_kernel.parcels import CarryIn, Parcel, ValuesIn
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.receipt_writer import write_receipt
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.transcript import ProgramError, Transcript, Watcher
 from pybox_kernel.witness import Witness
 
-__all__ = ["Program", "ProgramError", "RunResult", "Stop", "Watcher", "not_run", "run_program"]
+__all__ = [
+    "CarryIn",
+    "Parcel",
+    "Program",
+    "ProgramError",
+    "RunResult",
+    "Stop",
+    "ValuesIn",
+    "Watcher",
+    "not_run",
+    "run_program",
+]
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,11 @@ class RunResult:
     """What happened beside the run that the person should know, a sentence each."""
     files: tuple[OutputFile, ...] = ()
     """What was taken out of the box, where that was asked for."""
+    carried: Parcel | str | None = None
+    """What the program leaves for later cells, or why that did not come; null where nothing was to be carried. It is
+    the program's word, also of a run that failed."""
+    values: Parcel | str | None = None
+    """The values that were asked for, likewise."""
 
 
 def run_program(
@@ -84,6 +101,8 @@ def run_program(
         stderr=course.transcript.text("stderr"),
         error=course.transcript.error,
         files=tuple(course.files.files) if course.files is not None else (),
+        carried=course.carried.outcome() if program.carry is not None else None,
+        values=course.values.outcome() if program.values is not None and program.values.wanted else None,
     )
 
 

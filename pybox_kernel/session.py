@@ -29,7 +29,7 @@ from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.receipt_writer import not_saved
 from pybox_kernel.render.amounts import counted
-from pybox_kernel.runner import Program, RunResult, Stop, Watcher, not_run, run_program
+from pybox_kernel.runner import CarryIn, Program, RunResult, Stop, ValuesIn, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
 from pybox_kernel.seal import LABEL
 from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness, witness_config
@@ -107,6 +107,8 @@ class Session:
         earlier: Mapping[str, int] | None = None,
         inputs: Sequence[InputFile] = (),
         output: bool = False,
+        carry: CarryIn | None = None,
+        values: ValuesIn | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
         is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
@@ -119,7 +121,7 @@ class Session:
             raise too_many(policy)
         if files or output:
             policy = policy.with_files()
-        asked = Program(program, policy, deadline, None, earlier or {}, files, output)
+        asked = Program(program, policy, deadline, None, earlier or {}, files, output, carry, values)
         try:
             engine = self.engine()
             recorded = image_store.require(engine, self._store, policy.image)

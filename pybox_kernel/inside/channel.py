@@ -10,6 +10,8 @@ WINDOW = 65536
 LARGEST_FRAME = 65536
 CHUNK = 16384
 PART = 32768
+MOST_WAITING = 262_144
+"""Bytes that wait to be sent, or to be taken by the runner, before what would add to them is left where it is."""
 
 
 class SupervisorLost(Exception):
@@ -24,9 +26,19 @@ class Channel:
         self.offered = 0
         self.acknowledged = 0
         self.incoming = bytearray()
+        self.parcels_until = 0
 
     def send(self, kind: bytes, payload: bytes) -> None:
         self.outgoing += HEADER.pack(kind, len(payload)) + payload
+
+    def send_parcel(self, event: bytes) -> None:
+        self.send(event[:1], event[1:])
+        self.parcels_until = self.offered + len(self.outgoing)
+
+    @property
+    def is_full(self) -> bool:
+        """Parts of a parcel wait here, and enough of them: what is still in the program's pipe stays there."""
+        return len(self.outgoing) > MOST_WAITING and self.offered < self.parcels_until
 
     def send_event(self, event: bytes) -> None:
         last = (len(event) - 1) // PART * PART

@@ -2,6 +2,7 @@
 
 One type byte, a four-byte big-endian length, the payload:
     r ready    c reached the last statement    x an exception (JSON)    d a display (JSON)
+    k w  a part of what is carried to later cells, of the values that were asked for (``parcels``)
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ lock = _thread.RLock()
 os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
-def say(kind: bytes, payload: bytes = b"") -> None:
+def say(kind: bytes, payload: bytes | memoryview = b"") -> None:
     data = memoryview(kind + len(payload).to_bytes(4, "big") + payload)
     with lock:
         while data:

@@ -51,16 +51,6 @@ def make_package() -> None:
         sys.modules[name] = package
 
 
-def read_source() -> str:
-    parts: list[bytes] = []
-    while True:
-        part = os.read(SOURCE, 65536)
-        if not part:
-            os.close(SOURCE)
-            return b"".join(parts).decode("utf-8")
-        parts.append(part)
-
-
 def flush_files() -> None:
     """Python ends a program with its files written out, also those that it did not close. Raises OSError where one
     could not be."""
@@ -129,7 +119,7 @@ def main() -> None:
         file.write(OOM_SCORE_ADJ)
     make_package()
     # All that tells of an error or shows a value: a program may leave no descriptor to import it by.
-    from pybox_kernel.inside import cell, events, preload, pretty, shown, tracebacks, walls  # noqa: F401
+    from pybox_kernel.inside import cell, events, parcels, preload, pretty, shown, tracebacks, walls  # noqa: F401
 
     os.set_inheritable(events.EVENTS, False)
     os.set_inheritable(SOURCE, False)
@@ -149,8 +139,8 @@ def main() -> None:
     sys.path.insert(0, "")
     sys.argv = [""]
     events.say(b"r")
-    source = read_source()
-    outcome = cell.run_cell(source.removeprefix("\ufeff"))
+    delivery = parcels.receive(SOURCE)
+    outcome = cell.run_cell(delivery.source.removeprefix("\ufeff"))
     if show_figures is not None:  # of a cell that failed too: its error is told by now, whatever time drawing takes
         show_figures()
     finish(*outcome, own_pid)

@@ -5,9 +5,17 @@ from __future__ import annotations
 import struct
 
 HEADER = struct.Struct(">cI")
-BOUNDS = {b"d": (1_500_000, 6_000_000), b"x": (60_000, 262_144)}
-"""Of displays and of exceptions, in bytes: the largest, and all together. No flood of one takes the other's room."""
+BOUNDS = {
+    b"d": (1_500_000, 6_000_000),
+    b"x": (60_000, 262_144),
+    b"k": (65_536, 34 << 20),
+    b"w": (65_536, 9 << 20),
+}
+"""Of displays, of exceptions, of the parts of what is carried to later cells and of the values that were asked for, in
+bytes: the largest, and all together. No flood of one takes the other's room."""
 OTHER_BOUNDS = (0, 262_144)
+PARCELS = (b"k", b"w")
+"""Parts of one stream each: after the first that is dropped none means anything."""
 MOST_DISPLAYS = 30
 
 
@@ -68,17 +76,20 @@ class Events:
         self.descriptor = descriptor
         self.buffer = bytearray()
         self.skip = 0
+        self.skipped_kind = b""
         self.garbled = False
         self.totals: dict[bytes, int] = {}
         self.displays = 0
         self.dropped = 0
         self.dropped_bytes = 0
+        self.cut = dict.fromkeys(PARCELS, 0)
         self.completed = False
 
     @property
     def broken(self) -> bool:
-        """Something that came is no event, or its end never came."""
-        return self.garbled or self.skip > 0 or len(self.buffer) > 0
+        """Something that came is no event, or the end of a display or an exception never came."""
+        begun = self.skipped_kind if self.skip else bytes(self.buffer[:1])
+        return self.garbled or (begun != b"" and begun not in PARCELS)
 
     def take(self, data: bytes) -> list[bytes]:
         """Whole events within bounds, ready to send on."""
@@ -88,24 +99,24 @@ class Events:
         ready: list[bytes] = []
         while True:
             if self.skip:
-                gone = min(self.skip, len(self.buffer))
-                del self.buffer[:gone]
-                self.skip -= gone
-                self.dropped_bytes += gone
+                self.pass_over()
                 if self.skip:
                     return ready
             if len(self.buffer) < HEADER.size:
                 return ready
             kind, length = HEADER.unpack_from(self.buffer)
-            if kind not in (b"r", b"c", b"d", b"x"):
+            if kind not in (b"r", b"c", *BOUNDS):
                 self.garbled = True
                 self.buffer.clear()
                 return ready
             size = HEADER.size + length  # the header counts too: events of no length must come to an end as well
             if not self.has_room(kind, length, size):
                 del self.buffer[: HEADER.size]
-                self.skip = length
-                self.dropped += 1
+                self.skip, self.skipped_kind = length, kind
+                if kind in PARCELS:
+                    self.cut[kind] += HEADER.size
+                else:
+                    self.dropped += 1
                 continue
             if len(self.buffer) < size:
                 return ready
@@ -118,8 +129,19 @@ class Events:
                 self.displays += kind == b"d"
                 ready.append(kind + payload)
 
+    def pass_over(self) -> None:
+        gone = min(self.skip, len(self.buffer))
+        del self.buffer[:gone]
+        self.skip -= gone
+        if self.skipped_kind in PARCELS:
+            self.cut[self.skipped_kind] += gone
+        else:
+            self.dropped_bytes += gone
+
     def has_room(self, kind: bytes, length: int, size: int) -> bool:
         if kind == b"d" and self.displays >= MOST_DISPLAYS:
+            return False
+        if self.cut.get(kind):
             return False
         largest, most = BOUNDS.get(kind, OTHER_BOUNDS)
         return length <= largest and self.totals.get(kind, 0) + size <= most

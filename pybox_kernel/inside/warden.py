@@ -6,9 +6,11 @@ payload. The program never holds either end: its streams are pipes to the warden
     to the supervisor    R ready: what the box looks like from inside (JSON)     O E  first part of stdout, stderr
                          v V  an event of the program: a part, the last part     o e  last part of stdout, stderr
                          P the files are in their place                          X    ended (JSON)
+                         k a part of what is carried to later cells              w    a part of the values asked for
                          D d  a file: its name and size (JSON), its bytes        T    the account of its files (JSON)
                          F the warden failed (text)
     from the supervisor  I i  a file: name, size, files to come (JSON); bytes    A    bytes taken so far
+                         N a part of what goes into the program before its source (``parcels``)
                          G go: the deadline in seconds, as ASCII digits          C    the source; the clock starts
                          S stop                                                  L    release: exit now
                          B after X: the files, or their number (JSON)
@@ -35,10 +37,11 @@ import time
 
 sys.path.insert(0, os.path.dirname(__file__))  # -I leaves the program's own folder out
 
-from channel import CHUNK, Channel, SupervisorLost  # type: ignore[import-not-found]
+from channel import CHUNK, LARGEST_FRAME, MOST_WAITING, Channel, SupervisorLost  # type: ignore[import-not-found]
 from examine import look_inside  # type: ignore[import-not-found]
 from files import FilesIn, FilesOut  # type: ignore[import-not-found]
-from streams import HEADER, Events, Kept  # type: ignore[import-not-found]
+from parcels import RECORD, SOURCE  # type: ignore[import-not-found]
+from streams import HEADER, PARCELS, Events, Kept  # type: ignore[import-not-found]
 
 RUNNER = "/usr/local/lib/pybox/runner.py"
 RUNNER_READY_SECONDS = 60.0
@@ -159,9 +162,12 @@ class Warden:
         elif kind == b"i" and self.started is None:
             self.files.add(payload)
             self.tell_placed()
+        elif kind == b"N" and self.started is None:
+            if self.how is None:
+                self.source += payload
         elif kind == b"C" and self.started is None and self.deadline_seconds is not None and not self.files.open:
             self.started = time.monotonic()
-            self.source += payload
+            self.source += RECORD.pack(SOURCE, len(payload)) + payload
         elif kind == b"S":
             self.end_program("stopped")
         elif kind == b"B" and self.end_told:
@@ -180,15 +186,17 @@ class Warden:
     def turn(self, until: float) -> None:
         """Waits for something to do, at most until ``until``, and does one bounded part of each thing."""
         poll = select.poll()
-        poll.register(0, select.POLLIN)
+        # Before the program has come the runner takes whatever it is given, so this waits for no one else.
+        if self.started is not None or len(self.source) < MOST_WAITING:
+            poll.register(0, select.POLLIN)
         poll.register(self.children, select.POLLIN)
         if self.channel.can_write:
             poll.register(1, select.POLLOUT)
-        if self.source_pipe >= 0 and self.started is not None:
+        if self.source_pipe >= 0 and self.source:
             poll.register(self.source_pipe, select.POLLOUT)
         for descriptor in self.streams:
             poll.register(descriptor, select.POLLIN)
-        if self.events.descriptor >= 0:
+        if self.events.descriptor >= 0 and not self.channel.is_full:
             poll.register(self.events.descriptor, select.POLLIN)
         for descriptor, _ in poll.poll(max(0.0, (until - time.monotonic()) * 1000)):
             if descriptor == 0:
@@ -209,7 +217,7 @@ class Warden:
             return
         except BrokenPipeError:
             self.source.clear()
-        if not self.source:
+        if not self.source and self.started is not None:
             os.close(self.source_pipe)
             self.source_pipe = -1
 
@@ -231,7 +239,7 @@ class Warden:
 
     def drain_events(self) -> bool:
         try:
-            data = os.read(self.events.descriptor, CHUNK)
+            data = os.read(self.events.descriptor, LARGEST_FRAME)
         except BlockingIOError:
             return False
         if not data:
@@ -239,7 +247,9 @@ class Warden:
             self.events.descriptor = -1
             return False
         for event in self.events.take(data):
-            if event[:1] != b"r":
+            if event[:1] in PARCELS:
+                self.channel.send_parcel(event)
+            elif event[:1] != b"r":
                 self.channel.send_event(event)
             elif self.started is None:
                 self.runner_ready = True
@@ -326,6 +336,8 @@ class Warden:
             "events_dropped": self.events.dropped,
             "events_dropped_bytes": self.events.dropped_bytes,
             "events_garbled": self.events.broken,
+            "carried_dropped": self.events.cut[b"k"],
+            "values_dropped": self.events.cut[b"w"],
             "all_reaped": self.all_reaped,
         }
         self.channel.send(b"X", json.dumps(ended).encode())
