@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.box import Box
 from pybox_kernel.box_files import InputFile
+from pybox_kernel.carry_groups import Mode, Sent, TakenOut
 from pybox_kernel.counters import Meters
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.file_frames import FilesFromBox
@@ -45,6 +46,10 @@ class Program(NamedTuple):
     """Whether the files that the program makes or changes are taken out of its box."""
     carry: CarryIn | None = None
     """What earlier cells left for it; null where it neither gets nor leaves anything."""
+    mode: Mode | None = None
+    """Null where it is not a cell of a notebook whose cells may carry."""
+    sent: Sent | None = None
+    """What is known here of ``carry``."""
     values: ValuesIn | None = None
     """Values put into it and asked of it by name."""
 
@@ -93,9 +98,17 @@ class Course:
     """What came of its files; null where they were not asked for."""
     carried: ParcelReader = field(default_factory=lambda: ParcelReader(b"g"))
     """What it leaves for later cells."""
+    left: TakenOut = field(default_factory=TakenOut)
+    """What came of that, checked."""
+    left_counts: bool = False
+    """Whether it is what later cells get."""
     values: ParcelReader = field(default_factory=lambda: ParcelReader(b"v", VALUES_BYTES))
     """The values that were asked of it."""
     problem: Problem | None = None
+
+    @property
+    def taken(self) -> TakenOut | None:
+        return self.left if self.left_counts else None
 
     @property
     def warden_failed(self) -> bool:

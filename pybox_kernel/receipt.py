@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from pybox_kernel.carry_facts import Carried, LostValue, NotRestoredValue, WhyMissing
 from pybox_kernel.policy import Count, Policy, Quantity
 
 __all__ = [
@@ -122,6 +123,8 @@ class Options(Model):
     """Copies put into the working directory before the program started."""
     output: bool
     """Whether the files it makes or changes there are taken out."""
+    carry: Literal["off", "on", "keep"] = "off"
+    """Whether it gets values of earlier cells, and leaves its own to later ones: with ``keep`` also if it fails."""
 
 
 class Asked(Model):
@@ -209,6 +212,8 @@ class Observed(Model):
     boundary: Boundary
     steps: tuple[Step, ...]
     box: Box
+    carried: Carried | None = None
+    """Null where carry is off."""
 
 
 class Stream(Model):
@@ -250,6 +255,10 @@ class Wall(Model):
     """The name of what was wanted: a module, a file, a host; made safe to show."""
     cell: Count | None
     """Of a name, the number of the earlier cell that defined it."""
+    why_missing: WhyMissing | None = None
+    """Of a name, why it was not carried from there; null where that cell knew of no carrying."""
+    detail: str | None = None
+    """What the program said of that, made safe to show."""
 
 
 class Said(Model):
@@ -279,6 +288,12 @@ class Said(Model):
     """How many more were not."""
     files_left: Count
     """Files it made or changed that stayed in the box since none were asked for."""
+    lost: tuple[LostValue, ...] = ()
+    """What it could not leave to later cells."""
+    lost_more: Count = 0
+    not_restored: tuple[NotRestoredValue, ...] = ()
+    """What earlier cells left and it could not have."""
+    not_restored_more: Count = 0
 
 
 class Unknown(Model):

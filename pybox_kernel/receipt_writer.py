@@ -10,6 +10,8 @@ from typing import Any
 from pybox_kernel import seccomp
 from pybox_kernel.box import Box
 from pybox_kernel.box_files import InputFile, OutputFile
+from pybox_kernel.carry_course import carried_of, lost_of, not_restored_of
+from pybox_kernel.carry_groups import Missing
 from pybox_kernel.counters import Unread
 from pybox_kernel.course import Course, Program
 from pybox_kernel.errors import PyBoxError
@@ -65,6 +67,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
                 deadline_seconds=program.deadline_seconds,
                 inputs=facts_of(program.inputs),
                 output=program.output,
+                carry=program.mode or "off",
             ),
             seccomp_sha256=seccomp.PROFILE_SHA256,
             uid=box.identity.uid if box is not None else None,
@@ -76,6 +79,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             boundary=boundary_of(box, unknown),
             steps=tuple(course.timeline.steps),
             box=box_of(box, unknown),
+            carried=carried_of(program.sent, course.taken) if program.sent is not None else None,
         ),
         said=Said(
             completed=course.ended is not None and course.ended.completed,
@@ -87,10 +91,17 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             html=transcript.displays["html"],
             withheld=transcript.withheld,
             error=transcript.error.name if transcript.error else None,
-            wall=wall_of(transcript.error, program.earlier),
+            wall=wall_of(transcript.error, program.earlier, program.mode, missing_in(program, course)),
             **files_of(program, course),
+            **not_carried(course),
         ),
-        unknown=(*unknown, *order_of(streams), *lost_output(course), *lost_files(program, course)),
+        unknown=(
+            *unknown,
+            *order_of(streams),
+            *lost_output(course),
+            *lost_files(program, course),
+            *chosen_earlier(program, course),
+        ),
         problem=course.problem,
     )
 
@@ -103,6 +114,35 @@ def order_of(streams: Mapping[StreamName, Stream]) -> Iterator[Unknown]:
 def lost_output(course: Course) -> Iterator[Unknown]:
     if course.program_sent and course.ended is None:
         yield Unknown(what="output", why="the box ended without its last word, and with it went what came late")
+
+
+# Values of other cells
+
+
+def missing_in(program: Program, course: Course) -> Mapping[str, Missing]:
+    """Why names of earlier cells are not there: it was known before, or the program says so."""
+    if program.sent is None:
+        return {}
+    known = dict(program.sent.missing)
+    for item in course.left.not_restored:
+        known |= {name: Missing(program.sent.cell_of(name), "not_restored", item.why) for name in item.names}
+    return known
+
+
+def not_carried(course: Course) -> dict[str, Any]:
+    lost = tuple(lost_of(course.taken.lost)) if course.taken is not None else ()
+    failed = tuple(not_restored_of(course.left.not_restored))
+    return {
+        "lost": lost,
+        "lost_more": len(course.taken.lost) - len(lost) if course.taken is not None else 0,
+        "not_restored": failed,
+        "not_restored_more": len(course.left.not_restored) - len(failed),
+    }
+
+
+def chosen_earlier(program: Program, course: Course) -> Iterator[Unknown]:
+    if program.sent is not None and program.sent.groups and course.program_sent:
+        yield Unknown(what="carried_values", why="programs of earlier cells chose them, and nobody looked into them")
 
 
 # Files

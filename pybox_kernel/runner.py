@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import OutputFile
+from pybox_kernel.carry_course import take
+from pybox_kernel.carry_groups import TakenOut
 from pybox_kernel.conversation import Conversation, Stop
 from pybox_kernel.course import Course, Program
 from pybox_kernel.displays import Refused
@@ -50,6 +52,8 @@ class RunResult:
     carried: Parcel | str | None = None
     """What the program leaves for later cells, or why that did not come; null where nothing was to be carried. It is
     the program's word, also of a run that failed."""
+    taken: TakenOut | None = None
+    """What of it counts, checked; null where nothing does, since the run did not end so."""
     values: Parcel | str | None = None
     """The values that were asked for, likewise."""
 
@@ -95,6 +99,7 @@ def run_program(
             except KeyboardInterrupt:
                 box.destroy()
                 raise
+    take(program, course)
     return RunResult(
         receipt=write_receipt(program, course),
         stdout=course.transcript.text("stdout"),
@@ -102,6 +107,7 @@ def run_program(
         error=course.transcript.error,
         files=tuple(course.files.files) if course.files is not None else (),
         carried=course.carried.outcome() if program.carry is not None else None,
+        taken=course.taken,
         values=course.values.outcome() if program.values is not None and program.values.wanted else None,
     )
 

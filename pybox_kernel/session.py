@@ -12,6 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from pybox_kernel import files_in, files_out, image_build, image_store, images, leftovers, wheels
 from pybox_kernel.box_files import InputFile, checked_inputs, too_many
+from pybox_kernel.carry import Carry
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
@@ -37,6 +38,7 @@ from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness
 __all__ = [
     "BASE_CHOICES",
     "Asks",
+    "Carry",
     "RunResult",
     "Session",
     "Stop",
@@ -107,13 +109,15 @@ class Session:
         earlier: Mapping[str, int] | None = None,
         inputs: Sequence[InputFile] = (),
         output: bool = False,
-        carry: CarryIn | None = None,
+        carry: Carry | CarryIn | None = None,
+        cell: int | None = None,
         values: ValuesIn | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
         is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
         with the number of its cell: who misses one of them is told. Copies of ``inputs`` are put into the working
-        directory; with ``output`` the files made or changed there are on the result."""
+        directory; with ``output`` the files made or changed there are on the result. The cells of one notebook share a
+        ``carry``: what earlier ones left goes in, and what this one leaves comes out; ``cell`` is its number there."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
         files = checked_inputs(policy, inputs)
@@ -121,7 +125,10 @@ class Session:
             raise too_many(policy)
         if files or output:
             policy = policy.with_files()
-        asked = Program(program, policy, deadline, None, earlier or {}, files, output, carry, values)
+        mode = carry.mode if isinstance(carry, Carry) else None
+        sent = carry.going_in(program, cell) if isinstance(carry, Carry) else None
+        raw = carry if isinstance(carry, CarryIn) else sent.parcel() if sent is not None else None
+        asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent, values)
         try:
             engine = self.engine()
             recorded = image_store.require(engine, self._store, policy.image)
@@ -140,6 +147,8 @@ class Session:
             watcher,
             stop,
         )
+        if isinstance(carry, Carry):
+            carry.settle(program, sent, result.taken, cell)
         return replace(result, notices=notices)
 
     def run_asked(
@@ -150,6 +159,8 @@ class Session:
         watcher: Watcher | None = None,
         stop: Stop | None = None,
         earlier: Mapping[str, int] | None = None,
+        carry: Carry | None = None,
+        cell: int | None = None,
     ) -> RunResult:
         """As ``run``, for a person: what they ask for is read from what they wrote; paths count from the current
         folder. Raises InputError as well for files that cannot be read, and a folder that is taken."""
@@ -170,6 +181,8 @@ class Session:
             earlier=earlier,
             inputs=inputs,
             output=asks.output is not None,
+            carry=carry,
+            cell=cell,
         )
         return saved(result, asks.output, base) if asks.output is not None else result
 

@@ -7,19 +7,35 @@ wall, and what stood behind it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
+from pybox_kernel.carry_groups import Missing, Mode
 from pybox_kernel.receipt import Wall
+from pybox_kernel.safe_display import safe_name
 from pybox_kernel.transcript import ProgramError
 
 __all__ = ["wall_of"]
 
 
-def wall_of(error: ProgramError | None, earlier: Mapping[str, int]) -> Wall | None:
+def wall_of(
+    error: ProgramError | None,
+    earlier: Mapping[str, int],
+    mode: Mode | None = None,
+    missing: Mapping[str, Missing] = MappingProxyType({}),
+) -> Wall | None:
     """The wall that ``error`` met, if it met one. ``earlier`` has the names that cells before this one defined, each
-    with the number of its cell: a name that is not among them is an ordinary mistake, and no wall."""
+    with the number of its cell: a name that is not among them is an ordinary mistake, and no wall. Where values are
+    carried from those cells, only those that ``missing`` has met one."""
     if error is None or error.about is None:
         return None
     about = error.about
     if about.kind != "name":
         return Wall(kind=about.kind, what=about.what, cell=None)
-    return Wall(kind="name", what=about.what, cell=earlier[about.what]) if about.what in earlier else None
+    if mode in (None, "off"):
+        known = about.what in earlier
+        return Wall(kind="name", what=about.what, cell=earlier[about.what], why_missing=mode) if known else None
+    found = missing.get(about.what)
+    if found is None:
+        return None
+    detail = safe_name(found.detail) if found.detail else None
+    return Wall(kind="name", what=about.what, cell=found.cell, why_missing=found.why, detail=detail)

@@ -51,7 +51,7 @@ def receipt(**changes: Any) -> Receipt:
         },
         "asked": {
             "policy": STDLIB.model_dump(),
-            "options": {"deadline_seconds": 2.0, "inputs": [], "output": False},
+            "options": {"deadline_seconds": 2.0, "inputs": [], "output": False, "carry": "off"},
             "seccomp_sha256": "3d" * 32,
             "uid": 20123,
         },
@@ -76,6 +76,7 @@ def receipt(**changes: Any) -> Receipt:
             "boundary": {"kind": "this_kernel", "evidence": "the boot ids are equal"},
             "steps": steps(STEPS),
             "box": {"id": "4e" * 32, "removed": True},
+            "carried": None,
         },
         "said": {
             "completed": True,
@@ -92,6 +93,10 @@ def receipt(**changes: Any) -> Receipt:
             "not_brought": [],
             "not_brought_unlisted": 0,
             "files_left": 0,
+            "lost": [],
+            "lost_more": 0,
+            "not_restored": [],
+            "not_restored_more": 0,
         },
         "unknown": [],
         "problem": None,
@@ -104,6 +109,37 @@ def receipt(**changes: Any) -> Receipt:
         assert name in place, path
         place[name] = value
     return Receipt.model_validate(document)
+
+
+CHOSEN_EARLIER = {
+    "what": "carried_values",
+    "why": "programs of earlier cells chose them, and nobody looked into them",
+}
+
+
+def group(*names: str, kind: str = "", size: int = 100, cell: int = 5) -> dict[str, Any]:
+    return {
+        "names": list(names),
+        "more_names": 0,
+        "kind": kind,
+        "bytes": size,
+        "sha256": "8e" * 32,
+        "run": f"{cell:032x}",
+        "cell": cell,
+    }
+
+
+def carried(*put_in: dict[str, Any], out: Any = (), **more: Any) -> dict[str, Any]:
+    return {
+        "put_in": list(put_in),
+        "put_in_more": 0,
+        "kept_back": 0,
+        "kept_back_bytes": 0,
+        "taken_out": list(out),
+        "taken_out_more": 0,
+        "why_nothing": None,
+        **more,
+    }
 
 
 NO_EXIT_CODE = {"what": "exit_code", "why": "the box ended without saying how the program did"}
@@ -262,6 +298,7 @@ def samples() -> dict[str, Receipt]:
                     {"name": "data/y.csv", "bytes": 12, "sha256": "7b" * 32},
                 ],
                 "output": True,
+                "carry": "off",
             },
             said__files=[
                 {"name": "plots/one.png", "bytes": 40_960, "sha256": "7c" * 32},
@@ -282,6 +319,51 @@ def samples() -> dict[str, Receipt]:
             unknown=[{"what": "files", "why": "looking through them took longer than 2 s"}],
         ),
         "files_left": receipt(said__files_left=2),
+        "carried": receipt(
+            asked__options__carry="on",
+            observed__carried=carried(
+                group("df", "copy", cell=3, size=1_200_000),
+                group("x", cell=3, size=12),
+                group("np", cell=1, size=40),
+                group(kind="random", cell=4, size=2500),
+                out=[group("mean", size=20), group(kind="random", size=2500)],
+                kept_back=2,
+                kept_back_bytes=30 * MIB,
+            ),
+            unknown=[CHOSEN_EARLIER],
+        ),
+        "not_carried": receipt(
+            asked__options__carry="on",
+            observed__carried=carried(out=[group("rows", size=900)]),
+            said__lost=[
+                {"name": "file", "type": "TextIOWrapper", "why": "an open file stays in its box"},
+                {"name": "walk", "type": "generator", "why": "a generator cannot be copied"},
+            ],
+            said__lost_more=1,
+        ),
+        "nothing_carried": receipt(
+            asked__options__carry="keep",
+            observed__carried=carried(group("df", cell=3), why_nothing="it did not come whole"),
+            said__not_restored=[
+                {"names": ["df"], "more_names": 0, "kind": "", "why": "ValueError: not a frame"},
+                {"names": [], "more_names": 0, "kind": "pandas", "why": "KeyError: 'display'"},
+            ],
+            unknown=[CHOSEN_EARLIER],
+        ),
+        "name_lost": receipt(
+            asked__options__carry="on",
+            observed__carried=carried(why_nothing="the cell did not run to its end"),
+            observed__end=ended("exited", code=1),
+            said__completed=False,
+            said__error="NameError",
+            said__wall={
+                "kind": "name",
+                "what": "file",
+                "cell": 3,
+                "why_missing": "lost",
+                "detail": "TextIOWrapper: an open file stays in its box",
+            },
+        ),
         "not_removed": receipt(
             observed__box={"id": "4e" * 32, "removed": None},
             unknown=[{"what": "removed", "why": "the engine did not answer within 10 s"}],
@@ -327,6 +409,10 @@ def spoiled(sample: Receipt, text: str) -> Receipt:
     file = {"name": text, "bytes": 1, "sha256": "6f" * 32}
     said["files"] = document["asked"]["options"]["inputs"] = [file]
     said["not_brought"] = [{"name": text, "bytes": 1, "why": text}]
+    said["lost"] = [{"name": text, "type": text, "why": text}]
+    said["not_restored"] = [{"names": [text[:255]], "more_names": 0, "kind": text, "why": text}]
+    found = {"names": [text[:255]], "more_names": 0, "kind": text, "bytes": 1, "sha256": "6f" * 32, "run": "6f" * 16}
+    observed["carried"] = carried({**found, "cell": 1}, out=[{**found, "cell": None}], why_nothing=None)
     document["unknown"].append({"what": text, "why": text})
     document["problem"] = {"code": text, "message": text, "advice": text}
     for *above, name in texts(document):

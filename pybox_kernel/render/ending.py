@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
+from pybox_kernel.render.carry import lost_note
 from pybox_kernel.render.walls import FEWER_TASKS, LESS_DATA, advice, longer_limit
 from pybox_kernel.safe_display import safe_name
 
@@ -308,6 +309,7 @@ def circumstances(receipt: Receipt, tone: Tone) -> Iterator[str]:
         yield f"wrote {counted(said.files_left, 'file')} in its box; to get {them(said.files_left)}: {OUTPUT}"
     if said.withheld:
         yield f"{counted(sum(item.number for item in said.withheld), 'thing')} withheld"
+    yield from lost_note(receipt)
     if how != "deadline" and observed.meters.ran_seconds is not None:
         yield f"{seconds(observed.meters.ran_seconds)} of {receipt.asked.options.deadline_seconds:g} s"
     yield f"sealed: no network, {files_given(receipt)}" if tone == "ok" else "sealed"

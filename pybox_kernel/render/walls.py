@@ -80,6 +80,28 @@ def module(wall: Wall, _: Policy, image: str) -> Advice:
 def name(wall: Wall, _: Policy, __: str) -> Advice:
     where = "An earlier cell" if wall.cell is None else f"Cell [{wall.cell}]"
     which = quoted(wall) if DOTTED.fullmatch(wall.what) else "that name"
+    said = f": it says {in_marks(wall.detail, 160)}" if wall.detail else ""
+    match wall.why_missing:
+        case "off":
+            return Advice(
+                f"{where} defines {which}, but each cell runs in a fresh box, and carrying values between them is off.",
+                "Put %pybox carry on into a cell of its own, and run that cell again.",
+            )
+        case "failed":
+            return Advice(
+                f"{where} defines {which}, but it did not run to its end, so nothing of it was carried.",
+                "Mend that cell and run it again. (After %pybox carry keep, in a cell of its own, what a cell defined"
+                " before it failed is carried too.)",
+            )
+        case "lost":
+            return Advice(f"{where} defines {which}, which could not be carried{said}.", "Make it again in this cell.")
+        case "not_restored":
+            return Advice(
+                f"{where} left {which}, which could not be made again in this box{said}.",
+                "Run that cell again, or make it in this one.",
+            )
+        case "dropped":
+            return Advice(f"You dropped {which} from what is carried.", "Run the cell that defines it again.")
     return Advice(
         f"{where} defines {which}, but each cell runs in a fresh box that knows nothing of the others.",
         "Copy what defines it into this cell.",
@@ -187,5 +209,5 @@ def quoted(wall: Wall) -> str:
     return in_marks(wall.what) if wall.what else ""
 
 
-def in_marks(name: str) -> str:
-    return f"‘{safe_name(name, 60).translate(WITHOUT_MARKS)}’"
+def in_marks(name: str, most: int = 60) -> str:
+    return f"‘{safe_name(name, most).translate(WITHOUT_MARKS)}’"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybox_kernel.render import carry
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
 from pybox_kernel.render.walls import in_marks
@@ -48,6 +49,7 @@ QUESTIONS: Final = {
     "files": "whether all files that it wrote are here",
     "output_order": "in which order output and error output were written",
     "boundary": "whether another kernel stands in between",
+    "carried_values": "whether what was carried in is what it seems",
 }
 """For what a receipt lists as unknown under the name of one of its fields."""
 
@@ -134,8 +136,8 @@ def words(receipt: Receipt) -> Words:
     act = "try" if started else "do"
     main = (("seen", told.seen), ("not known", told.not_known), (act, told.to_do))
     sections = (
-        Section("Allowed", (allowed(receipt), *given(receipt))),
-        Section(SEEN, (*told.seen, *also_seen(receipt))),
+        Section("Allowed", (allowed(receipt), *given(receipt), *carry.allowed(receipt))),
+        Section(SEEN, (*told.seen, *also_seen(receipt), *carry.seen(receipt))),
         Section(SAID, tuple(said(receipt))),
         Section(NOT_KNOWN, (*told.not_known, *also_not_known(receipt))),
         Section(f"What to {act}", tuple(told.to_do)),
@@ -240,6 +242,7 @@ def said(receipt: Receipt) -> Iterator[str]:
     if len(told.withheld) > MOST_LISTED:
         yield f"And {len(told.withheld) - MOST_LISTED} more withheld."
     yield from files(receipt)
+    yield from carry.said(receipt)
     if not told.completed:
         yield "Not that it reached its last line."
 

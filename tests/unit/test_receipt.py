@@ -15,9 +15,13 @@ from tests.receipts import NEVER_STARTED, receipt
 Path = tuple[str | int, ...]
 
 MAY_BE_LEFT_OUT = {"text", "traceback"}
+OF_CARRYING = {
+    "carry", "carried", "why_missing", "detail", "lost", "lost_more", "not_restored", "not_restored_more",
+}  # fmt: skip
+"""What receipts of cells that carry nothing have always done without."""
 MAY_BE_NULL = {
     "image", "uid", "source", "exit_code", "signal", "kind", "id", "removed", "error", "problem", "text", "traceback",
-    "wall", "cell", *Meters.model_fields,
+    "wall", "cell", "carried", "why_nothing", "why_missing", "detail", *Meters.model_fields,
 } - {"final"}  # fmt: skip
 
 
@@ -46,7 +50,47 @@ def full() -> Receipt:
             "said__not_brought": [{"name": "l", "bytes": 1, "why": "it is a link"}],
             "asked__options__inputs": [{"name": "b.txt", "bytes": 2, "sha256": "5b" * 32}],
             "said__error": "ValueError",
-            "said__wall": {"kind": "name", "what": "df", "cell": 3},
+            "said__wall": {
+                "kind": "name",
+                "what": "df",
+                "cell": 3,
+                "why_missing": "lost",
+                "detail": "DataFrame: too large",
+            },
+            "asked__options__carry": "on",
+            "observed__carried": {
+                "put_in": [
+                    {
+                        "names": ["a", "b"],
+                        "more_names": 1,
+                        "kind": "",
+                        "bytes": 20,
+                        "sha256": "6a" * 32,
+                        "run": "7b" * 16,
+                        "cell": 2,
+                    }
+                ],
+                "put_in_more": 1,
+                "kept_back": 2,
+                "kept_back_bytes": 30,
+                "taken_out": [
+                    {
+                        "names": [],
+                        "more_names": 0,
+                        "kind": "random",
+                        "bytes": 20,
+                        "sha256": "6a" * 32,
+                        "run": "7b" * 16,
+                        "cell": 2,
+                    }
+                ],
+                "taken_out_more": 1,
+                "why_nothing": "its account of it cannot be read",
+            },
+            "said__lost": [{"name": "f", "type": "TextIOWrapper", "why": "an open file"}],
+            "said__lost_more": 1,
+            "said__not_restored": [{"names": ["c"], "more_names": 0, "kind": "", "why": "ValueError"}],
+            "said__not_restored_more": 1,
             "unknown": [{"what": "boundary", "why": "not looked at"}],
             "problem": {"code": "not_sealed", "message": "It was not.", "advice": "Mend it."},
         }
@@ -106,7 +150,7 @@ def test_its_json_is_ascii_and_begins_with_its_version() -> None:
 def test_its_outline_is_that_of_the_schema() -> None:
     found = document(receipt())
     assert list(found) == ["schema", "run", "asked", "observed", "said", "unknown", "problem"]
-    assert list(found["observed"]) == ["seal", "end", "meters", "boundary", "steps", "box"]
+    assert list(found["observed"]) == ["seal", "end", "meters", "boundary", "steps", "box", "carried"]
     assert {"before_start", "engine", "kernel", "inside"} == set(found["observed"]["seal"])
     assert {"checked", "source", "differences"} == set(found["observed"]["seal"]["kernel"])
     assert {"final", "memory_peak_bytes", "oom_kills", "tasks_peak", "task_limit_hits", "cpu_seconds",
@@ -135,6 +179,8 @@ def test_a_field_left_out_is_refused(path: Path) -> None:
     del at(found, path[:-1])[path[-1]]
     if path[-1] in MAY_BE_LEFT_OUT:
         assert Receipt.from_json(json.dumps(found)) == full()
+    elif path[-1] in OF_CARRYING:
+        assert Receipt.from_json(json.dumps(found)) != full()
     else:
         assert str(path[-1]) in refused(found)
 

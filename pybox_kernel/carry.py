@@ -1,0 +1,211 @@
+"""What the cells of one notebook carry from one to the next: kept here, in memory alone, and never looked into.
+
+Each cell still runs in a fresh box. What it can reach of this goes in with it, and what it leaves comes out, as bytes
+that only a box ever unpickles. All or nothing of a run counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from pybox_kernel.carry_groups import (
+    MOST_CARRIED,
+    Group,
+    Missing,
+    Mode,
+    Sent,
+    TakenOut,
+    names_of,
+    size_of,
+)
+from pybox_kernel.carry_reach import reached
+from pybox_kernel.cell_names import defined_names
+from pybox_kernel.errors import OptionError
+
+__all__ = ["MOST_BACK", "MOST_KEPT", "Carry", "Listing"]
+
+MOST_BACK: Final = 100
+"""Cells that ``back`` can go back at most."""
+
+MOST_KEPT: Final = 3 * MOST_CARRIED
+"""Bytes, of what is carried now and of all that ``back`` can return to; what they share counts once."""
+
+MOST_MISSING: Final = 20_000
+
+
+@dataclass(frozen=True)
+class State:
+    groups: tuple[Group, ...] = ()
+    missing: Mapping[str, Missing] = field(default_factory=dict)
+
+
+class Listing(NamedTuple):
+    """What there is, for a person to see."""
+
+    mode: Mode
+    groups: tuple[Group, ...]
+    missing: Mapping[str, Missing]
+    back: int
+    """How many cells ``back`` can go back."""
+
+
+class Carry:
+    """What one notebook carries. Its door owns it, and gives it to each ``Session.run`` of the notebook's cells, one
+    after the other. Thread-safe."""
+
+    def __init__(self, mode: Mode = "on") -> None:
+        self._mode: Mode = mode
+        self._state = State()
+        self._before: deque[State] = deque(maxlen=MOST_BACK)
+        """The state before each of the last cells, oldest first."""
+        self._lock = threading.Lock()
+
+    @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        """What is carried stays; with ``off``, cells do without it."""
+        self._mode = mode
+
+    # A cell
+
+    def going_in(self, source: str | bytes, cell: int | None = None) -> Sent | None:
+        """What goes in with a cell; None where nothing is carried."""
+        with self._lock:
+            if self._mode == "off":
+                return None
+            groups = self._state.groups
+            wanted = reached(text_of(source), groups)
+            chosen = [bool(group.kind) or want for group, want in zip(groups, wanted, strict=True)]
+            return Sent(
+                self._mode,
+                tuple(group for group, goes in zip(groups, chosen, strict=True) if goes),
+                tuple(group for group, goes in zip(groups, chosen, strict=True) if not goes),
+                MappingProxyType(dict(self._state.missing)),
+                cell,
+            )
+
+    def settle(self, source: str | bytes, sent: Sent | None, taken: TakenOut | None, cell: int | None) -> None:
+        """After a cell that has run: ``taken`` is what counts of what it left, None where nothing does: it failed."""
+        with self._lock:
+            before = self._state
+            if sent is None:
+                after = before if self._mode != "off" else without(before, source, Missing(cell, "off"))
+            elif taken is None:
+                after = without(before, source, Missing(cell, "failed"))
+            elif taken.broken is not None:
+                after = without(before, source, Missing(cell, "lost", taken.broken))
+            else:
+                after = grown(before, sent, taken, cell)
+            self._step(after)
+
+    def _step(self, after: State) -> None:
+        self._before.append(self._state)
+        self._state = after
+        while self._before and kept_bytes((after, *self._before)) > MOST_KEPT:
+            self._before.popleft()
+
+    # What a person asks for
+
+    def listing(self) -> Listing:
+        with self._lock:
+            return Listing(self._mode, self._state.groups, self._state.missing, len(self._before))
+
+    def drop(self, names: Collection[str]) -> tuple[str, ...]:
+        """Takes these names out, and with each all that shares a group with it, which is what is returned. Raises
+        OptionError for one that is not there."""
+        with self._lock:
+            groups = self._state.groups
+            unknown = [name for name in names if not any(name in (*group.names, group.kind) for group in groups)]
+            if unknown:
+                raise OptionError(
+                    f"Nothing is carried under the name {unknown[0][:60]!r}.", "`%pybox carry` lists what is."
+                )
+            wanted = set(names)
+            going = [group for group in groups if wanted.intersection(group.names) or group.kind in wanted]
+            staying = tuple(group for group in groups if group not in going)
+            dropped = tuple(name for group in going for name in group.names or (group.kind,))
+            missing = with_missing(self._state.missing, {name: Missing(None, "dropped") for name in dropped})
+            self._step(State(staying, missing))
+            return dropped
+
+    def clear(self) -> int:
+        """Takes out all there is; how many names that were."""
+        with self._lock:
+            names = names_of(self._state.groups)
+            self._step(State((), with_missing(self._state.missing, {name: Missing(None, "dropped") for name in names})))
+            return len(names)
+
+    def back(self, cells: int = 1) -> None:
+        """Returns to the state before the last ``cells`` cells, a ``drop`` and a ``clear`` counted as cells. Raises
+        OptionError where that state is not kept any more."""
+        with self._lock:
+            if not 1 <= cells <= len(self._before):
+                last = len(self._before)
+                far = f"`%pybox carry back {last}` is as far as it goes." if last else "There is no state before this."
+                raise OptionError(f"What was carried {cells:,} cells ago is not kept.", far)
+            for _ in range(cells):
+                self._state = self._before.pop()
+
+
+def grown(before: State, sent: Sent, taken: TakenOut, cell: int | None) -> State:
+    """What was not sent stays; of what was sent, what came out again. A name that came out belongs to its new group
+    alone. What could not be restored stays too, as far as there is room for it, so that a later cell can try again."""
+    earlier = {(group.names, group.kind): group for group in sent.groups}
+    new = taken.groups
+    bound, kinds = names_of(new), {group.kind for group in new if group.kind}
+    failed = {(item.names, item.kind) for item in taken.not_restored}
+    if size_of([*sent.left, *new, *(group for key, group in earlier.items() if key in failed)]) > MOST_CARRIED:
+        failed = set()
+    gone = {id(group) for key, group in earlier.items() if key not in failed}
+    stay = [group for group in before.groups if id(group) not in gone]
+    kept = [left for group in stay if group.kind not in kinds and (left := less(group, bound)) is not None]
+    missing = {name: found for name, found in before.missing.items() if name not in bound}
+    missing |= {name: Missing(cell, "not_restored", item.why) for item in taken.not_restored for name in item.names}
+    missing |= {item.name: Missing(cell, "lost", f"{item.type}: {item.why}") for item in taken.lost}
+    return State(tuple(in_order(before.groups, [*kept, *new])), with_missing(missing, {}))
+
+
+def less(group: Group, taken: Collection[str]) -> Group | None:
+    """The group without names that another has now; None where none is left."""
+    if group.kind or not any(name in taken for name in group.names):
+        return group
+    left = [(name, kind) for name, kind in zip(group.names, group.types, strict=True) if name not in taken]
+    if not left:
+        return None
+    return group._replace(names=tuple(name for name, _ in left), types=tuple(kind for _, kind in left))
+
+
+def in_order(before: Sequence[Group], groups: Iterable[Group]) -> list[Group]:
+    """As they stood before, new ones last: a class before what is made of it."""
+    places = {key: place for place, group in enumerate(before) for key in (group.names or (group.kind,))}
+    last = len(before)
+    return sorted(groups, key=lambda group: min(places.get(key, last) for key in group.names or (group.kind,)))
+
+
+def without(state: State, source: str | bytes, why: Missing) -> State:
+    """The same state, in which the names that the cell would have defined are known to be missing."""
+    there = names_of(state.groups)
+    names = [name for name in defined_names(text_of(source)) if name not in there]
+    return replace(state, missing=with_missing(state.missing, dict.fromkeys(names, why))) if names else state
+
+
+def with_missing(missing: Mapping[str, Missing], more: Mapping[str, Missing]) -> dict[str, Missing]:
+    every = {**missing, **more}
+    return dict(list(every.items())[-MOST_MISSING:])
+
+
+def kept_bytes(states: Iterable[State]) -> int:
+    different = {id(state.groups): state.groups for state in states}
+    return sum({id(group.data): len(group.data) for groups in different.values() for group in groups}.values())
+
+
+def text_of(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8", "replace")

@@ -1,0 +1,132 @@
+"""What cells leave to later cells of their notebook, as this computer holds it: groups of bytes that it never reads.
+
+A group is one pickled value, or several that share an object, under the names that they are bound to; or a quiet
+state, such as that of ``random``, which has no name. Names, types and reasons are the program's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
+
+from pybox_kernel.carry_facts import WhyMissing
+from pybox_kernel.parcels import CarryIn
+from pybox_kernel.policy import KIB, MIB
+
+__all__ = [
+    "MOST_CARRIED",
+    "MOST_NAMES",
+    "MOST_NAME_BYTES",
+    "Group",
+    "Lost",
+    "Missing",
+    "Mode",
+    "NotRestored",
+    "Sent",
+    "TakenOut",
+    "names_of",
+    "size_of",
+]
+
+MOST_CARRIED: Final = 32 * MIB
+"""Bytes, of all groups of one notebook together."""
+
+MOST_NAMES: Final = 10_000
+MOST_NAME_BYTES: Final = 128 * KIB
+"""Of all names together: with these two bounds a manifest always has room for them."""
+
+
+Mode = Literal["off", "on", "keep"]
+"""``on``: what a cell leaves counts if it ran to its end. ``keep``: what one defined before it failed counts too."""
+
+
+class Group(NamedTuple):
+    names: tuple[str, ...]
+    """Identifiers, each in one group only; none for a quiet state."""
+    types: tuple[str, ...]
+    """Of the values, one for each name."""
+    kind: str
+    """Of a quiet state, what it is of; empty for values."""
+    needs: tuple[str, ...]
+    """Names that its functions and classes may read; ``*`` for any."""
+    data: bytes
+    sha256: str
+    run: str
+    """The id of the run that it came from, as on that run's receipt."""
+    cell: int | None
+    """And the number of its cell."""
+
+
+class Lost(NamedTuple):
+    """A value that could not be carried."""
+
+    name: str
+    type: str
+    why: str
+
+
+class NotRestored(NamedTuple):
+    """A group that went in and whose values could not be made again."""
+
+    names: tuple[str, ...]
+    kind: str
+    why: str
+
+
+class Missing(NamedTuple):
+    """Why a name that an earlier cell defined is not there."""
+
+    cell: int | None
+    why: WhyMissing
+    detail: str = ""
+    """What the program said of it."""
+
+
+class Sent(NamedTuple):
+    """What goes into a box with a cell, and what of the rest it is to be known by."""
+
+    mode: Literal["on", "keep"]
+    groups: tuple[Group, ...]
+    """Those that the cell can reach, in the order in which they came."""
+    left: tuple[Group, ...] = ()
+    """The rest of what there is."""
+    missing: Mapping[str, Missing] = MappingProxyType({})
+    cell: int | None = None
+
+    @property
+    def limit(self) -> int:
+        """Bytes that may come out."""
+        return max(0, MOST_CARRIED - size_of(self.left))
+
+    def cell_of(self, name: str) -> int | None:
+        """The cell that a name came from."""
+        return next((group.cell for group in self.groups if name in group.names), None)
+
+    def parcel(self) -> CarryIn:
+        manifest = {
+            "keep": self.mode == "keep",
+            "limit": self.limit,
+            "groups": [
+                {"names": group.names, "kind": group.kind or None, "size": len(group.data)} for group in self.groups
+            ],
+        }
+        return CarryIn(manifest, tuple(group.data for group in self.groups))
+
+
+class TakenOut(NamedTuple):
+    """What a run left, whole and checked; or nothing, because ``broken``."""
+
+    groups: tuple[Group, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    not_restored: tuple[NotRestored, ...] = ()
+    broken: str | None = None
+    """Why nothing of it counts, as half a sentence."""
+
+
+def size_of(groups: Iterable[Group]) -> int:
+    return sum(len(group.data) for group in groups)
+
+
+def names_of(groups: Iterable[Group]) -> frozenset[str]:
+    return frozenset(name for group in groups for name in group.names)

@@ -1,0 +1,134 @@
+"""What a program says it leaves to later cells, checked against what came: names, sizes, bounds. Its values stay bytes.
+
+``inside/carry.py`` makes it. Whatever does not fit is the end of it: then nothing of the run is carried, with a reason,
+and the run is as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError
+
+from pybox_kernel.carry_facts import LONGEST_NAME
+from pybox_kernel.carry_groups import (
+    MOST_NAME_BYTES,
+    MOST_NAMES,
+    Group,
+    Lost,
+    NotRestored,
+    Sent,
+    TakenOut,
+    names_of,
+)
+from pybox_kernel.frames import Count, Strict
+from pybox_kernel.parcels import Parcel
+
+__all__ = ["taken_out"]
+
+LONGEST_TEXT: Final = 1000
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Names = Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)]
+Kind = Annotated[str, Field(pattern=r"^[a-z][a-z._-]{0,30}$")] | None
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+
+
+class OutGroup(Strict):
+    names: Names
+    types: Annotated[tuple[Text, ...], Field(max_length=MOST_NAMES)]
+    kind: Kind = None
+    needs: Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)] = ()
+    size: Count
+
+
+class OutLost(Strict):
+    name: Text
+    type: Text
+    why: Text
+
+
+class OutNotRestored(Strict):
+    names: Names
+    kind: Kind = None
+    why: Text
+
+
+class Manifest(Strict):
+    groups: Annotated[tuple[OutGroup, ...], Field(max_length=MOST_NAMES)]
+    lost: Annotated[tuple[OutLost, ...], Field(max_length=MOST_NAMES)] = ()
+    not_restored: Annotated[tuple[OutNotRestored, ...], Field(max_length=MOST_NAMES)] = ()
+
+
+def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
+    """``parcel`` is what came, or why nothing did; ``run`` is the id of the run that it came from."""
+    if isinstance(parcel, str):
+        return TakenOut(broken=parcel)
+    try:
+        told = Manifest.model_validate_json(parcel.manifest)
+    except ValidationError:
+        return TakenOut(broken="its account of it cannot be read")
+    wrong = first_wrong(told, parcel, sent)
+    if wrong is not None:
+        return TakenOut(broken=wrong)
+    groups = tuple(
+        Group(
+            names=group.names,
+            types=group.types,
+            kind=group.kind or "",
+            needs=group.needs,
+            data=data,
+            sha256=hashlib.sha256(data).hexdigest(),
+            run=run,
+            cell=sent.cell,
+        )
+        for group, data in zip(told.groups, parcel.payloads, strict=True)
+    )
+    before = {(group.names, group.kind): group for group in sent.groups}
+    return TakenOut(
+        groups=tuple(unchanged(group, before.get((group.names, group.kind))) for group in groups),
+        lost=tuple(Lost(item.name, item.type, item.why) for item in told.lost),
+        not_restored=tuple(NotRestored(item.names, item.kind or "", item.why) for item in told.not_restored),
+    )
+
+
+def unchanged(group: Group, before: Group | None) -> Group:
+    """The group that went in, where the same came out: it keeps the run that it came from."""
+    return before if before is not None and before.sha256 == group.sha256 else group
+
+
+def first_wrong(told: Manifest, parcel: Parcel, sent: Sent) -> str | None:
+    sizes = [group.size for group in told.groups]
+    if sizes != [len(data) for data in parcel.payloads]:
+        return "its account of it does not fit what came"
+    if sum(sizes) > sent.limit:
+        return "it is more than all cells together may leave"
+    if any(bool(group.names) == (group.kind is not None) for group in told.groups):
+        return "a part of it has no name, or too many"
+    if any(len(group.types) != len(group.names) for group in told.groups):
+        return "its account of it does not fit itself"
+    names = [name for group in told.groups for name in group.names]
+    every = [*names, *names_of(sent.left)]
+    if len(every) > MOST_NAMES or len("".join(every).encode("utf-8", "replace")) > MOST_NAME_BYTES:
+        return "it has more names than can be carried"
+    if not all(map(may_be_carried, names)):
+        return "it has a name that is none"
+    if repeated(names) or repeated(group.kind for group in told.groups if group.kind is not None):
+        return "it has a name twice"
+    went_in = {(group.names, group.kind) for group in sent.groups}
+    if any((item.names, item.kind or "") not in went_in for item in told.not_restored):
+        return "it tells of what did not go in"
+    return None
+
+
+def may_be_carried(name: str) -> bool:
+    dunder = name.startswith("__") and name.endswith("__")
+    return name.isidentifier() and not keyword.iskeyword(name) and not dunder
+
+
+def repeated(names: Iterable[str]) -> bool:
+    seen: set[str] = set()
+    return any(name in seen or seen.add(name) for name in names)  # type: ignore[func-returns-value]
