@@ -8,49 +8,75 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Protocol
 
+from pybox_kernel.answers import Standing, answer, help_on_options
 from pybox_kernel.commands import Command, Options, command_of, free_folder, options_of
 from pybox_kernel.displays import Display
-from pybox_kernel.errors import ExitStatus, PyBoxError
+from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError
 from pybox_kernel.failures import Failure, exit_status, failure, failure_of_pybox
 from pybox_kernel.outbox import Outbox, Text
 from pybox_kernel.page import Page, Publish
 from pybox_kernel.policy import STDLIB, checked_deadline, checked_source, policy_for
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.words import words
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.session import Asks, Session, share_folder
 from pybox_kernel.session_cells import SessionCells
 
-__all__ = ["CellExecutor", "Executed"]
+__all__ = ["CellExecutor", "Executed", "HostNames"]
 
 log = logging.getLogger(__name__)
+
+EVERY_CELL: Final = "Every cell is sealed: nothing runs outside of a box here."
 
 
 class Executed(NamedTuple):
     """What came of a cell, all of which is on the page by now."""
 
     failure: Failure | None
-    """Null where it ran to its end, or was a word to PyBox that was obeyed."""
+    """Null where it ran to its end, or was a word to PyBox that was obeyed; and where its failure is to be no error."""
     result: RunResult | None
     """Null where nothing was run."""
     status: int
     """The exit status that it would have had at a shell."""
 
 
+class HostNames(Protocol):
+    """The names of a Python outside of boxes. What is behind them is never shown to a box but where it is asked for."""
+
+    def check_receipt(self, options: Options) -> None:
+        """Raises OptionError where the receipt cannot be bound to the name that is asked for."""
+        ...
+
+    def bind_receipt(self, name: str, receipt: Receipt) -> None: ...
+
+
 class CellExecutor:
     """What comes of a cell goes to its page: its output, an ``error`` if it did not run to its end, its receipt.
 
     ``publish`` and ``look`` are the page's. ``standing`` is what cells ask for where neither they nor a ``%pybox use``
-    above them do. Used on one event loop, but for ``stop``, ``end``, ``wait`` and ``close``, which any thread may call.
+    above them do, ``sealed`` which cells are sealed, in words, and ``names`` those of the Python outside of boxes,
+    where there is one. Used on one event loop, but for ``stop``, ``end``,
+    ``wait`` and ``close``, which any thread may call.
     """
 
-    def __init__(self, publish: Publish, look: Callable[[], str], standing: Callable[[], Options]) -> None:
+    def __init__(
+        self,
+        publish: Publish,
+        look: Callable[[], str],
+        standing: Callable[[], Options],
+        sealed: Callable[[], str] = lambda: EVERY_CELL,
+        names: HostNames | None = None,
+    ) -> None:
         self.page = Page(publish, look, self.stop)
         self.cells = SessionCells()
         """Those that were executed. Whoever has a cell executed adds it, once nobody waits for an answer."""
         self._standing = standing
+        self._sealed = sealed
+        self._names = names
         self._used = Options()
         """What cells ask for since the last ``%pybox use``."""
         self._boxes: Session | None = None
@@ -66,8 +92,17 @@ class CellExecutor:
             checked_source(STDLIB, code)  # before anything is looked for in a text of any size
             command = command_of(code)
             if command is None:
-                return await self._execute(code, number)
-            self._obey(command)
+                program, asked = options_of(code)
+                if not asked.help:
+                    self._check_names(asked)
+                    return await self._execute(program, asked, number)
+                self.page.show(help_on_options())
+            elif command.name == "use":
+                self._use(command.options)
+            elif command.name == "guard":
+                self.page.notice(safe_text(self._sealed()))
+            else:
+                self.page.show(await asyncio.to_thread(self._answer, command))
         except Exception as error:
             if not isinstance(error, PyBoxError):
                 log.exception("A cell could not be executed")
@@ -77,7 +112,7 @@ class CellExecutor:
             return Executed(told, None, status)
         return Executed(None, None, ExitStatus.OK)
 
-    async def _execute(self, code: str, number: int) -> Executed | None:
+    async def _execute(self, program: str, asked: Options, number: int) -> Executed | None:
         self._idle.clear()
         try:
             self._stop = stop = Stop()
@@ -92,50 +127,64 @@ class CellExecutor:
 
             outbox = Outbox(send)
             async with self.page.running(outbox):
-                run = asyncio.ensure_future(asyncio.to_thread(self._run, code, number, outbox, stop))
+                run = asyncio.ensure_future(asyncio.to_thread(self._run, program, asked, number, outbox, stop))
                 try:
                     await outbox.deliver(run)
                 finally:  # whatever happens here, no run goes on without someone who waits for it
                     if not run.done():
                         stop.set()
                         await asyncio.wait([run])
-            return self._conclude(await run, number)
+            return self._conclude(await run, asked.over(self._used), number)
         finally:
             self._stop = None
             self._idle.set()
 
-    def _run(self, code: str, number: int, outbox: Outbox, stop: Stop) -> RunResult:
+    def _run(self, program: str, asked: Options, number: int, outbox: Outbox, stop: Stop) -> RunResult:
         if self._boxes is None:
             self._boxes = Session.open()
-        program, asked = options_of(code)
-        of_the_notebook = asked.over(self._used)
-        options = of_the_notebook.over(self._standing())
+        options = asked.over(self._used).over(self._standing())
         output = options.output
         if output is not None and asked.output is None:
             output = free_folder(output, number)
         asks = Asks(options.image or STDLIB.image, options.timeout, options.input, output, of_a_notebook=True)
         return self._boxes.run_asked(program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined)
 
-    def _conclude(self, result: RunResult, number: int) -> Executed:
+    def _conclude(self, result: RunResult, options: Options, number: int) -> Executed:
         told = failure(result)
+        ran_and_failed = told is not None and result.receipt.observed.end.how not in ("not_started", "stopped")
+        let_go = options.no_raise and ran_and_failed
         if told is not None:
-            self.page.error(told)
+            (self.page.error_as_text if let_go else self.page.error)(told)
         for notice in result.notices:
             self.page.notice(safe_text(notice))
-        self.page.receipt(result.receipt, number)
-        return Executed(told, result, exit_status(result.receipt))
+        if self._names is not None and options.receipt is not None:
+            self._names.bind_receipt(options.receipt, result.receipt)
+        self.page.receipt(result.receipt, number, shown=not options.quiet or words(result.receipt).tone != "ok")
+        return Executed(None if let_go else told, result, ExitStatus.OK if let_go else exit_status(result.receipt))
 
-    def _obey(self, command: Command) -> None:
-        if command.name == "summary":
-            self.page.summary()
-            return
-        image = command.options.over(self._standing()).image or STDLIB.image
-        checked_deadline(policy_for(image), command.options.timeout)
-        if command.options.output is not None:
-            share_folder(command.options.output)
-        self._used = command.options
+    def _check_names(self, asked: Options) -> None:
+        if self._names is not None:
+            self._names.check_receipt(asked)
+        elif asked.values_in or asked.values_out:
+            raise OptionError(
+                "Here nothing runs outside of a box, so there are no values to copy with -i and -o.",
+                "Leave them out: each cell brings all it needs.",
+            )
+        elif asked.receipt is not None:
+            self.page.notice(safe_name(f"Nothing runs outside of a box here, so nothing is bound to {asked.receipt}."))
+
+    def _use(self, options: Options) -> None:
+        image = options.over(self._standing()).image or STDLIB.image
+        checked_deadline(policy_for(image), options.timeout)
+        if options.output is not None:
+            share_folder(options.output)
+        self._used = options
         asked = f"Cells below ask for {self._used}." if str(self._used) else "Cells below ask for nothing special."
         self.page.notice(safe_name(f"{asked} What each gets stands on its receipt."))
+
+    def _answer(self, command: Command) -> Mapping[str, str]:
+        image = self._used.over(self._standing()).image or STDLIB.image
+        return answer(command, self.page.receipts, Standing(image, self._used, self._sealed()))
 
     # The end
 

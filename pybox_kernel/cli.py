@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, BinaryIO
 
 from pybox_kernel import __version__, session
+from pybox_kernel.answers import MARKS
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
@@ -202,9 +203,6 @@ def read_bounded(file: BinaryIO, name: str) -> bytes:
 
 
 # The other commands
-
-
-MARKS = {"ok": "✓", "warning": "⚠", "wrong": "■"}
 
 
 def doctor(options: argparse.Namespace) -> int:

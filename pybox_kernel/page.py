@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from pybox_kernel.displays import Display
 from pybox_kernel.failures import Failure
@@ -16,16 +15,13 @@ from pybox_kernel.panels import Panels
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.html import notice_html
-from pybox_kernel.render.summary import Line, line_of, summary_html, summary_text
 from pybox_kernel.running_panel import RunningPanel
 from pybox_kernel.safe_display import SafeText
+from pybox_kernel.session_receipts import SessionReceipts
 
-__all__ = ["MOST_LINES", "Page", "Publish"]
+__all__ = ["Page", "Publish"]
 
 log = logging.getLogger(__name__)
-
-MOST_LINES: Final = 1000
-"""Receipts that a summary remembers; of earlier ones only their number."""
 
 
 class Publish(Protocol):
@@ -35,8 +31,9 @@ class Publish(Protocol):
 
 
 class Page:
-    """``look`` says what a receipt looks like: a panel where the page has widgets, else the same without them; always
-    the latter; or nothing. All methods are called on the event loop."""
+    """``look`` says what a receipt looks like: "panel" where the page has widgets, and else the same without them;
+    "static" is always the latter, "running" too, but with the panel while a cell runs; "none" is nothing. All methods
+    are called on the event loop; panels of receipts need one that goes on when the cell is over."""
 
     def __init__(self, publish: Publish, look: Callable[[], str], stop: Callable[[], None]) -> None:
         self.has_widgets = False
@@ -44,15 +41,15 @@ class Page:
         self._look = look
         self._panels = Panels(self.show, lambda delay, put_out: asyncio.get_running_loop().call_later(delay, put_out))
         self._running = RunningPanel(self.show, stop)
-        self._lines: deque[Line] = deque(maxlen=MOST_LINES)
-        self._receipts = 0
+        self.receipts = SessionReceipts()
         self._in_mid_line = False
         """The last of what the program printed did not end its line."""
 
     @asynccontextmanager
     async def running(self, outbox: Outbox) -> AsyncIterator[None]:
         """While a cell runs: the panel with its time and the button that stops it."""
-        panel = asyncio.ensure_future(self._running.follow(outbox)) if self._alive else None
+        moving = self.has_widgets and self._look() in ("panel", "running")
+        panel = asyncio.ensure_future(self._running.follow(outbox)) if moving else None
         try:
             yield
         finally:
@@ -83,17 +80,15 @@ class Page:
         self._in_mid_line = False
         self._publish("error", failure._asdict())
 
-    def receipt(self, receipt: Receipt, execution_count: int) -> None:
-        self._lines.append(line_of(execution_count, receipt))
-        self._receipts += 1
-        if self._look() != "none":
+    def error_as_text(self, failure: Failure) -> None:
+        """Where it is to be no error of the notebook."""
+        self.output(Text("stderr", "\n".join([*[""] * self._in_mid_line, *failure.traceback, ""])))
+
+    def receipt(self, receipt: Receipt, execution_count: int, *, shown: bool = True) -> None:
+        self.receipts.add(execution_count, receipt)
+        if shown and self._look() != "none":
             self._panels.show(receipt, alive=self._alive, in_mid_line=self._in_mid_line)
         self._in_mid_line = False
-
-    def summary(self) -> None:
-        """All receipts of the session as one table."""
-        lines, left_out = tuple(self._lines), self._receipts - len(self._lines)
-        self.show({"text/plain": summary_text(lines, left_out), "text/html": summary_html(lines, left_out)})
 
     def reopened(self) -> None:
         """A page asks which widgets there are."""

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from pybox_kernel.commands import COMMANDS, Command, Options, command_of, free_folder, options_of
+from pybox_kernel.commands import COMMANDS, OPTIONS, Command, Options, command_of, free_folder, options_of
 from pybox_kernel.errors import OptionError
 
 
@@ -12,7 +13,7 @@ from pybox_kernel.errors import OptionError
     "code", ["%pybox summary", "\n  %pybox   summary  \n", "# all of them\n%pybox summary\n# done"]
 )
 def test_a_command_is_a_cell_of_its_own(code: str) -> None:
-    assert command_of(code) == Command("summary")
+    assert command_of(code) == Command("receipts")
 
 
 @pytest.mark.parametrize(
@@ -34,19 +35,17 @@ def test_anything_else_is_a_program(code: str) -> None:
 @pytest.mark.parametrize(
     ("code", "mistake"),
     [
-        (
-            "%pybox",
-            "`%pybox` wants a word more. There are `%pybox summary`: all receipts of this session, as one table; "
-            "`%pybox use`: what all later cells ask for.",
-        ),
         ("%pybox sumary", "There is no `%pybox sumary`. Did you mean `%pybox summary`?"),
         (
             "%pybox xyz",
-            "There is no `%pybox xyz`. There are `%pybox summary`: all receipts of this session, as one table; "
-            "`%pybox use`: what all later cells ask for.",
+            "There is no `%pybox xyz`. There are `%pybox receipts`, `%pybox receipt`, `%pybox doctor`, `%pybox use`, "
+            "`%pybox guard`, `%pybox help`.",
         ),
-        ("%pybox summary --all", "`%pybox summary` takes nothing more. Leave it out."),
+        ("%pybox receipts --all", "`%pybox receipts` takes nothing more. Leave it out."),
+        ("%pybox receipt", "`%pybox receipt` wants one word more. Write `%pybox receipt ID`."),
+        ("%pybox guard maybe", "`%pybox guard` wants one word more. Write `%pybox guard on|off`."),
         ("%pybox summary 'a", "The line cannot be read: No closing quotation. Put quotation marks in pairs."),
+        ("%pybox use -i x", "`%pybox use` has no option -i, which is for one cell. Put it behind %%pybox."),
     ],
 )
 def test_a_command_that_is_none_says_what_is_meant(code: str, mistake: str) -> None:
@@ -55,9 +54,23 @@ def test_a_command_that_is_none_says_what_is_meant(code: str, mistake: str) -> N
     assert str(caught.value) == mistake
 
 
-def test_every_command_is_understood() -> None:
-    for name in COMMANDS:
-        assert command_of(f"%pybox {name}") == Command(name)
+@pytest.mark.parametrize(
+    ("code", "command"),
+    [
+        ("%pybox", Command("status")),
+        ("%pybox receipt 3", Command("receipt", words=("3",))),
+        ("%pybox guard on", Command("guard", words=("on",))),
+        ("%pybox doctor  # what is wrong?", Command("doctor")),
+    ],
+)
+def test_commands_and_what_stands_behind_them(code: str, command: Command) -> None:
+    assert command_of(code) == command
+
+
+def test_every_command_that_takes_nothing_is_understood() -> None:
+    for name, word in COMMANDS.items():
+        if not word.takes:
+            assert command_of(f"%pybox {name}") == Command(name)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +83,9 @@ def test_every_command_is_understood() -> None:
         ("%%pybox --timeout 20\nprint(1)\n", "\nprint(1)\n", "20"),
         ("\n\n%%pybox --timeout=0.5\r\nprint(1)", "\n\n\r\nprint(1)", "0.5"),
         ("%%pybox --timeout 5", "", "5"),
+        ("# hi\n\n  # there\n%%pybox --timeout 5\n1", "# hi\n\n  # there\n\n1", "5"),
+        ("# %%pybox --timeout 5\n1", "# %%pybox --timeout 5\n1", None),
+        ("# only", "# only", None),
         ("x = 1\n%%pybox --timeout 5\n", "x = 1\n%%pybox --timeout 5\n", None),
         ("%%pyboxes\n1", "%%pyboxes\n1", None),
     ],
@@ -84,7 +100,12 @@ def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
     ("line", "words"),
     [
         ("%%pybox --timout 5", "no option '--timout'. Did you mean --timeout S?"),
-        ("%%pybox fast", "no option 'fast'. There are --image NAME, --timeout S, --input PATH, --output DIR."),
+        ("%%pybox fast", "no option 'fast'. There are --image NAME, --timeout S, --input PATH, --output DIR, -i NAME,"),
+        ("%%pybox -timeout 5", "no option '-timeout'. Did you mean --timeout S?"),
+        ("%%pybox --no-rise", "no option '--no-rise'. Did you mean --no-raise?"),
+        ("%%pybox --quiet=1", "--quiet takes no value. Write `--quiet` alone."),
+        ("%%pybox --quiet --quiet", "--quiet is there twice. Leave one out."),
+        ("%%pybox -i -o x", "-i wants a value, values that are copied into the box. As in `%%pybox -i df`."),
         ("%%pybox --timeout", "--timeout wants a value, a time limit in seconds. As in `%%pybox --timeout 10`."),
     ],
 )
@@ -117,3 +138,16 @@ def test_the_cells_of_a_notebook_that_all_have_one_folder_get_one_each(
 def test_files_and_folders_are_read_up_to_the_next_option() -> None:
     _, asked = options_of("%%pybox --input a.csv 'b c/' --output=out --image data\n1")
     assert asked == Options(image="data", input=("a.csv", "b c/"), output="out")
+
+
+def test_names_of_values_and_words_without_a_value() -> None:
+    _, asked = options_of("%%pybox -i a b --no-raise -o c -i d --replace --receipt r --quiet\n1")
+    assert asked == Options(
+        values_in=("a", "b", "d"), values_out=("c",), replace=True, receipt="r", no_raise=True, quiet=True
+    )
+    assert str(asked) == "-i a b d -o c --replace --receipt r --no-raise --quiet"
+    assert options_of(f"%%pybox {asked}\n1")[1] == asked
+
+
+def test_every_option_is_a_field_and_every_field_an_option() -> None:
+    assert [option.field for option in OPTIONS.values()] == [field.name for field in fields(Options)]

@@ -1,0 +1,112 @@
+"""What PyBox answers to a ``%pybox`` line: rows of a name and a text, or receipts. As text, and as static HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pybox_kernel import __version__, session
+from pybox_kernel.commands import CELL_MAGIC, COMMANDS, MAGIC, OPTIONS, STATUS, Command, Options
+from pybox_kernel.doctor import Finding
+from pybox_kernel.install import KERNEL_NAME
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.amounts import counted
+from pybox_kernel.render.html import escape, notice_html, render_html
+from pybox_kernel.render.text import columns, render_full
+from pybox_kernel.safe_display import safe_name, safe_text
+from pybox_kernel.session_receipts import SessionReceipts
+
+__all__ = ["MARKS", "Standing", "answer", "help_on_options"]
+
+MARKS: Final = {"ok": "✓", "warning": "⚠", "wrong": "■"}
+BOUNDARIES: Final = {
+    "this_kernel": "the last box was a container alone, on this computer's Linux kernel",
+    "other_kernel": "the last box had another Linux kernel than this computer's around it",
+    None: "not known before a box was looked at",
+}
+NEWEST: Final = 3
+
+Bundle = Mapping[str, str]
+"""The data of a display message."""
+
+Rows = Sequence[tuple[str, str]]
+
+
+class Standing(NamedTuple):
+    """What holds for later cells."""
+
+    image: str
+    """The image of those that do not name one."""
+    used: Options
+    guard: str
+    """Which cells are sealed, in words."""
+
+
+def answer(command: Command, receipts: SessionReceipts, standing: Standing) -> Bundle:
+    """To every command that only asks. May take as long as the engine takes to answer. Raises OptionError for a receipt
+    that is not there."""
+    if command.name == "receipts":
+        return receipts.table
+    if command.name == "receipt":
+        return unfolded(receipts.find(command.words[0]))
+    if command.name == "doctor":
+        findings = session.examine(KERNEL_NAME)
+        return rows_bundle(verdict(findings), [row_of(finding) for finding in findings])
+    if command.name == "help":
+        return help_on_commands()
+    assert command.name == STATUS
+    return status(session.examine(KERNEL_NAME), receipts, standing)
+
+
+def status(findings: Sequence[Finding], receipts: SessionReceipts, standing: Standing) -> Bundle:
+    last = receipts.last
+    image = "box image" if standing.image == "stdlib" else f"box image {standing.image}"
+    rows = [row_of(finding) for finding in findings if finding.what in ("container engine", image)]
+    rows.append(("boundary", BOUNDARIES[last.observed.boundary.kind if last is not None else None]))
+    rows.append(("sealed", standing.guard))
+    rows.append(("cells ask for", str(standing.used) or "nothing special"))
+    rows.append(("this session", receipts.total))
+    rows += [(f"cell {line.cells[0]}", " · ".join(line.cells[1:4])) for line in receipts.newest(NEWEST)]
+    return rows_bundle(f"PyBox {__version__}. {verdict(findings)} `{MAGIC} help` says what there is.", rows)
+
+
+def verdict(findings: Iterable[Finding]) -> str:
+    wrong = sum(finding.state == "wrong" for finding in findings)
+    return f"{counted(wrong, 'thing')} to mend: see `{MAGIC} doctor`." if wrong else "All is ready."
+
+
+def row_of(finding: Finding) -> tuple[str, str]:
+    advice = f" {finding.advice}" if finding.advice else ""
+    return finding.what, f"{MARKS[finding.state]} {finding.found}{advice and '.'}{advice}"
+
+
+def help_on_commands() -> Bundle:
+    rows = [(MAGIC, "how things stand")]
+    rows += [(f"{MAGIC} {name} {word.takes}".rstrip(), word.meaning) for name, word in COMMANDS.items()]
+    return rows_bundle(f"`{CELL_MAGIC}` on top of a cell runs it in a sealed box. Beside it there are:", rows)
+
+
+def help_on_options() -> Bundle:
+    """What ``%%pybox --help`` says."""
+    rows = [
+        (f"{name} {option.value}{' ...' * option.many}".rstrip(), option.meaning) for name, option in OPTIONS.items()
+    ]
+    return rows_bundle(
+        f"`{CELL_MAGIC}` on top of a cell runs it in a fresh sealed box, with a receipt. It takes:", rows
+    )
+
+
+def unfolded(receipt: Receipt) -> Bundle:
+    html = render_html(receipt).replace("<details ", "<details open ", 1)
+    return {"text/plain": render_full(receipt), "text/html": html}
+
+
+def rows_bundle(title: str, rows: Rows) -> Bundle:
+    """Names beside texts, both of which may hold anything: they are made safe here."""
+    safe = [(safe_name(name, 60), safe_name(text, 400)) for name, text in rows]
+    width = max(columns(name) for name, _ in safe)
+    lines = [safe_text(title), "", *(f"  {name}{' ' * (width - columns(name))}  {text}" for name, text in safe)]
+    style = "style='text-align:left;padding:2px 12px 2px 0;vertical-align:top'"
+    drawn = "".join(f"<tr><th {style}>{escape(name)}</th><td {style}>{escape(text)}</td></tr>" for name, text in safe)
+    html = f"{notice_html(title)}<table class='mathjax_ignore tex2jax_ignore'><tbody>{drawn}</tbody></table>"
+    return {"text/plain": "\n".join(lines), "text/html": f"<div style='font-size:13px'>{html}</div>"}
