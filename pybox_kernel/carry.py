@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from pybox_kernel.carry_groups import (
     MOST_CARRIED,
     Group,
+    Listing,
     Missing,
     Mode,
     Sent,
@@ -27,7 +28,7 @@ from pybox_kernel.carry_reach import reached
 from pybox_kernel.cell_names import defined_names
 from pybox_kernel.errors import OptionError
 
-__all__ = ["MOST_BACK", "MOST_KEPT", "Carry", "Listing"]
+__all__ = ["MOST_BACK", "MOST_KEPT", "Carry"]
 
 MOST_BACK: Final = 100
 """Cells that ``back`` can go back at most."""
@@ -42,16 +43,6 @@ MOST_MISSING: Final = 20_000
 class State:
     groups: tuple[Group, ...] = ()
     missing: Mapping[str, Missing] = field(default_factory=dict)
-
-
-class Listing(NamedTuple):
-    """What there is, for a person to see."""
-
-    mode: Mode
-    groups: tuple[Group, ...]
-    missing: Mapping[str, Missing]
-    back: int
-    """How many cells ``back`` can go back."""
 
 
 class Carry:
@@ -118,30 +109,33 @@ class Carry:
         with self._lock:
             return Listing(self._mode, self._state.groups, self._state.missing, len(self._before))
 
-    def drop(self, names: Collection[str]) -> tuple[str, ...]:
-        """Takes these names out, and with each all that shares a group with it, which is what is returned. Raises
-        OptionError for one that is not there."""
+    def drop(self, names: Collection[str]) -> tuple[Group, ...]:
+        """Takes out the groups that have these names, and returns them; what is no name may be a quiet state. Raises
+        OptionError for what is not there."""
         with self._lock:
             groups = self._state.groups
-            unknown = [name for name in names if not any(name in (*group.names, group.kind) for group in groups)]
+            bound = names_of(groups)
+            kinds = {group.kind for group in groups if group.kind} - bound
+            unknown = [name for name in names if name not in bound and name not in kinds]
             if unknown:
                 raise OptionError(
                     f"Nothing is carried under the name {unknown[0][:60]!r}.", "`%pybox carry` lists what is."
                 )
             wanted = set(names)
-            going = [group for group in groups if wanted.intersection(group.names) or group.kind in wanted]
-            staying = tuple(group for group in groups if group not in going)
-            dropped = tuple(name for group in going for name in group.names or (group.kind,))
-            missing = with_missing(self._state.missing, {name: Missing(None, "dropped") for name in dropped})
-            self._step(State(staying, missing))
-            return dropped
+            quiet = kinds & wanted
+            going = tuple(group for group in groups if group.kind in quiet or not wanted.isdisjoint(group.names))
+            gone = {id(group) for group in going}
+            dropped = {name: Missing(group.cell, "dropped") for group in going for name in group.names}
+            left = tuple(group for group in groups if id(group) not in gone)
+            self._step(State(left, with_missing(self._state.missing, dropped)))
+            return going
 
     def clear(self) -> int:
         """Takes out all there is; how many names that were."""
         with self._lock:
-            names = names_of(self._state.groups)
-            self._step(State((), with_missing(self._state.missing, {name: Missing(None, "dropped") for name in names})))
-            return len(names)
+            dropped = {name: Missing(group.cell, "dropped") for group in self._state.groups for name in group.names}
+            self._step(State((), with_missing(self._state.missing, dropped)))
+            return len(dropped)
 
     def back(self, cells: int = 1) -> None:
         """Returns to the state before the last ``cells`` cells, a ``drop`` and a ``clear`` counted as cells. Raises

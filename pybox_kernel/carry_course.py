@@ -9,11 +9,24 @@ from pybox_kernel.carry_facts import MOST_GROUPS, MOST_NAMES_LISTED, Carried, Ca
 from pybox_kernel.carry_groups import Group, Lost, NotRestored, Sent, TakenOut, size_of
 from pybox_kernel.carry_manifest import taken_out
 from pybox_kernel.course import Course, Program
+from pybox_kernel.parcels import CarryIn
 from pybox_kernel.safe_display import safe_name
 
-__all__ = ["carried_of", "lost_of", "not_restored_of", "take"]
+__all__ = ["carried_of", "lost_of", "not_restored_of", "parcel_of", "take"]
 
 MOST_LOST: Final = 64
+
+
+def parcel_of(sent: Sent) -> CarryIn:
+    """What the box is given. Of the values that came under ``names``, it is to bind these and no others."""
+    manifest = {
+        "keep": sent.mode == "keep",
+        "limit": sent.limit,
+        "groups": [
+            {"names": group.names, "kind": group.kind or None, "size": len(group.data)} for group in sent.groups
+        ],
+    }
+    return CarryIn(manifest, tuple(group.data for group in sent.groups))
 
 
 def take(program: Program, course: Course) -> None:

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.carry_facts import WhyMissing
-from pybox_kernel.parcels import CarryIn
 from pybox_kernel.policy import KIB, MIB
 
 __all__ = [
@@ -19,6 +18,7 @@ __all__ = [
     "MOST_NAMES",
     "MOST_NAME_BYTES",
     "Group",
+    "Listing",
     "Lost",
     "Missing",
     "Mode",
@@ -103,16 +103,6 @@ class Sent(NamedTuple):
         """The cell that a name came from."""
         return next((group.cell for group in self.groups if name in group.names), None)
 
-    def parcel(self) -> CarryIn:
-        manifest = {
-            "keep": self.mode == "keep",
-            "limit": self.limit,
-            "groups": [
-                {"names": group.names, "kind": group.kind or None, "size": len(group.data)} for group in self.groups
-            ],
-        }
-        return CarryIn(manifest, tuple(group.data for group in self.groups))
-
 
 class TakenOut(NamedTuple):
     """What a run left, whole and checked; or nothing, because ``broken``."""
@@ -122,6 +112,16 @@ class TakenOut(NamedTuple):
     not_restored: tuple[NotRestored, ...] = ()
     broken: str | None = None
     """Why nothing of it counts, as half a sentence."""
+
+
+class Listing(NamedTuple):
+    """What there is, for a person to see."""
+
+    mode: Mode
+    groups: tuple[Group, ...]
+    missing: Mapping[str, Missing]
+    back: int
+    """How many cells ``back`` can go back."""
 
 
 def size_of(groups: Iterable[Group]) -> int:

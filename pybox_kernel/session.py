@@ -13,6 +13,7 @@ from typing import NamedTuple, Self, TypeVar
 from pybox_kernel import files_in, files_out, image_build, image_store, images, leftovers, wheels
 from pybox_kernel.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.carry import Carry
+from pybox_kernel.carry_course import parcel_of
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
@@ -127,7 +128,7 @@ class Session:
             policy = policy.with_files()
         mode = carry.mode if isinstance(carry, Carry) else None
         sent = carry.going_in(program, cell) if isinstance(carry, Carry) else None
-        raw = carry if isinstance(carry, CarryIn) else sent.parcel() if sent is not None else None
+        raw = carry if isinstance(carry, CarryIn) else parcel_of(sent) if sent is not None else None
         asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent, values)
         try:
             engine = self.engine()
