@@ -11,7 +11,7 @@ import pwd
 import random
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pybox_kernel.engine import Connection, Engine, Removal
 from pybox_kernel.errors import BoxError, EngineNotFound, EngineRefused, PyBoxError, SealError
@@ -60,6 +60,14 @@ def fresh_uid() -> int:
             return uid
 
 
+class Process(NamedTuple):
+    """One process of one kernel, told apart from every other: see ``Sight``."""
+
+    pid: int
+    started: str | None
+    boot_id: str | None
+
+
 class Box:
     """Call in this order: ``create``, ``start``, then talk over ``connection``; ``destroy`` always."""
 
@@ -84,6 +92,8 @@ class Box:
         self.kernel_look = Look(0, ())
         self.inside_look = Look(0, ())
         self.sight: Sight | None = None
+        self.process: Process | None = None
+        """The box's own part, as the first look found it."""
         self.exit_status: int | None = None
         self.removed: bool | None = None
         self.why_not_confirmed = ""
@@ -140,7 +150,8 @@ class Box:
         self.engine.start(self.id)
 
     def verify(self, report: Mapping[str, Any]) -> None:
-        """The kernel's view of the living box, and the warden's. Raises SealError if anything differs or is unread."""
+        """The kernel's view of the living box, and the warden's. Raises SealError if anything differs or is unread,
+        BoxError if it does not run, or no longer as the very process of the look before this one."""
         assert self.id is not None
         record = self.engine.inspect(self.id)
         running = engine_look(self.policy, self.identity, record)
@@ -149,6 +160,8 @@ class Box:
         pid = state.get("Pid")
         if state.get("Running") is not True or not isinstance(pid, int) or pid <= 0:
             raise BoxError("The box ended before the program came.", "Run the cell again.")
+        if any(state.get(halt) for halt in ("Paused", "Restarting", "Dead")):
+            raise BoxError("Something else has halted the box before the program came.", "Run the cell again.")
         self.sight = self.witness.look(pid, self.id) if self.witness is not None else None
         nested: str | None = self.id
         if self.sight is None:
@@ -156,6 +169,10 @@ class Box:
         self.kernel_look = kernel_look(self.policy, self.identity, self.sight.texts, nested)
         self.inside_look = inside_look(self.policy, report)
         self._require(self.engine_look, self.kernel_look, self.inside_look)
+        process = Process(pid, self.sight.started, self.sight.boot_id)
+        if self.process is not None and process != self.process:
+            raise BoxError("The box is not the one that it was.", "Run the cell again.")
+        self.process = process
 
     def _require(self, *looks: Look) -> None:
         differences = [difference for look in looks for difference in look.differences]

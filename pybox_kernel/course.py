@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -20,11 +18,12 @@ from pybox_kernel.frames import Ended
 from pybox_kernel.journal import new_token
 from pybox_kernel.parcels import VALUES_BYTES, CarryIn, ParcelReader, ValuesIn
 from pybox_kernel.policy import Policy
-from pybox_kernel.receipt import Image, Problem, Step
+from pybox_kernel.receipt import Image, Problem
 from pybox_kernel.safe_display import safe_text
+from pybox_kernel.timeline import Timeline
 from pybox_kernel.transcript import Transcript
 
-__all__ = ["Course", "Program", "Timeline"]
+__all__ = ["Course", "Program"]
 
 WARDEN_FAILED: Final = 71
 """The exit status of a warden that failed (``inside/warden.py``)."""
@@ -52,26 +51,6 @@ class Program(NamedTuple):
     """What is known here of ``carry``."""
     values: ValuesIn | None = None
     """Values put into it and asked of it by name."""
-
-
-class Timeline:
-    """What happened when, on one monotonic clock that starts with this value."""
-
-    def __init__(self) -> None:
-        self._zero = time.monotonic()
-        self.steps: list[Step] = []
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.add(name, began, time.monotonic())
-
-    def add(self, name: str, began: float, ended: float) -> None:
-        offset, duration = (began - self._zero) * 1000, (ended - began) * 1000
-        self.steps.append(Step(name=name, offset_ms=round(offset, 3), duration_ms=round(duration, 3)))
 
 
 @dataclass

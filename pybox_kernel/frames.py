@@ -73,14 +73,14 @@ class FrameReader:
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._buffer = bytearray()
-        self._most = most
+        self.most = most
         self.total = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are now whole. Raises BoxError for an unknown type or a size out of bounds."""
         self.total += len(data)
-        if self.total > self._most:
-            raise BoxError(f"The box sent more than {self._most:,} bytes.", AGAIN)
+        if self.total > self.most:
+            raise BoxError(f"The box sent more than {self.most:,} bytes.", AGAIN)
         self._buffer += data
         frames = []
         while len(self._buffer) >= HEADER.size:

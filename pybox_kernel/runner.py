@@ -9,7 +9,7 @@ from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import OutputFile
 from pybox_kernel.carry_course import take
 from pybox_kernel.carry_groups import TakenOut
-from pybox_kernel.conversation import Conversation, Stop
+from pybox_kernel.conversation import Conversation
 from pybox_kernel.course import Course, Program
 from pybox_kernel.displays import Refused
 from pybox_kernel.engine import Engine
@@ -20,7 +20,9 @@ from pybox_kernel.parcels import CarryIn, Parcel, ValuesIn
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.receipt_writer import write_receipt
 from pybox_kernel.safe_display import SafeText
+from pybox_kernel.stop import Stop
 from pybox_kernel.transcript import ProgramError, Transcript, Watcher
+from pybox_kernel.waiting_box import WaitingBox
 from pybox_kernel.witness import Witness
 
 __all__ = [
@@ -82,22 +84,20 @@ def run_program(
 
     course = Course(Transcript(watcher, clean_unless_stopped))
     identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
-    box = course.box = Box(engine, journal, witness, program.policy, identity, course.run)
+    waiting = WaitingBox(Box(engine, journal, witness, program.policy, identity, course.run))
+    course.box = waiting.box
     try:
-        with course.timeline.step("made"):
-            box.create()
-        stop.check()
-        with course.timeline.step("started"):
-            box.start()
-        Conversation(program, course, box, watcher, stop).hold()
+        waiting.make_ready(stop, course.timeline)
+        Conversation(program, course, waiting, watcher, stop).hold()
     except PyBoxError as error:
         course.set_problem(error)
     finally:
+        course.warden_said = waiting.said
         with course.timeline.step("removed"):
             try:
-                box.destroy()
+                waiting.destroy()
             except KeyboardInterrupt:
-                box.destroy()
+                waiting.destroy()
                 raise
     take(program, course)
     return RunResult(

@@ -37,6 +37,9 @@ class Sight(NamedTuple):
     texts: Mapping[str, str | None]
     folders: Mapping[str, str]
     boot_id: str | None
+    started: str | None = None
+    """When the process started, in the kernel's own count (proc_pid_stat(5), field 22); with its boot id and its pid it
+    is one process and no other."""
 
 
 class Witness(Protocol):
@@ -91,8 +94,14 @@ class DirectWitness:
 
 
 def sight(source: Source, found: Mapping[str, Any]) -> Sight:
-    boot_id = found.get("boot_id")
-    return Sight(source, found["texts"], found["folders"], boot_id.strip() if isinstance(boot_id, str) else None)
+    boot_id, started = found.get("boot_id"), found.get("started")
+    return Sight(
+        source,
+        found["texts"],
+        found["folders"],
+        boot_id.strip() if isinstance(boot_id, str) else None,
+        started if isinstance(started, str) else None,
+    )
 
 
 UID: Final = 9999

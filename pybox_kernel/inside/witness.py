@@ -96,7 +96,8 @@ def look(pid: int, container_id: str, proc: str = "/proc", cgroups: str = "/sys/
     texts.update(cgroup_texts(LIMIT_FILES[version] + METER_FILES[version], folders, cgroups))
     if start_time(proc, pid) != began:
         return None
-    return {"texts": texts, "folders": folders, "boot_id": read(f"{proc}/sys/kernel/random/boot_id")}
+    boot_id = read(f"{proc}/sys/kernel/random/boot_id")
+    return {"texts": texts, "folders": folders, "boot_id": boot_id, "started": began}
 
 
 def meters(folders: Folders, cgroups: str = "/sys/fs/cgroup") -> dict[str, str | None]:

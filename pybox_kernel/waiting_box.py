@@ -1,0 +1,106 @@
+"""A box from its making until its program comes: it waits, with its runner up and its seal verified."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pybox_kernel.box import Box
+from pybox_kernel.box_line import Line
+from pybox_kernel.errors import BoxError, EngineError
+from pybox_kernel.frames import read_ready
+from pybox_kernel.stop import Stop
+from pybox_kernel.timeline import Timeline
+
+__all__ = ["WaitingBox"]
+
+READY_SECONDS: Final = 30.0
+
+
+class WaitingBox:
+    """Call ``make_ready`` once, ``look_again`` where the box has waited, and ``destroy`` always: see ``Box``."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.since = 0.0
+        """When it was ready, on the monotonic clock."""
+        self.since_utc = ""
+        """The same on this computer's own clock, as ISO 8601."""
+        self._line: Line | None = None
+        self._report: Mapping[str, Any] = {}
+
+    @property
+    def line(self) -> Line:
+        assert self._line is not None
+        return self._line
+
+    @property
+    def said(self) -> str:
+        """What the box's own part said as it failed, made safe to show."""
+        return self._line.said if self._line is not None else ""
+
+    def make_ready(self, stop: Stop, timeline: Timeline) -> None:
+        """Raises PyBoxError where the box is not sealed as required, is lost, or breaks the protocol; Stopped."""
+        box = self.box
+        with timeline.step("made"):
+            box.create()
+        stop.check()
+        with timeline.step("started"):
+            box.start()
+        assert box.connection is not None
+        self._line = Line(box.connection)
+        stop.on_set(self._line.wake)
+        try:
+            box.expect_removal()
+            with timeline.step("ready"):
+                self._report = self._await_report(stop)
+        finally:
+            stop.on_set(None)
+        with timeline.step("seal checked"):
+            box.verify(self._report)
+        self.since, self.since_utc = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def _await_report(self, stop: Stop) -> Mapping[str, Any]:
+        line, limit = self.line, time.monotonic() + READY_SECONDS
+        while True:
+            stop.check()
+            frames = line.frames(limit)
+            if frames:
+                report, *more = frames
+                if report.kind != b"R" or more:
+                    line.misplaced((report, *more)[report.kind == b"R"])
+                return read_ready(report.payload)
+            if line.closed:
+                words = line.last_words()
+                raise BoxError(f"The box ended before it was ready{words}.", "Run `pybox-kernel doctor`.")
+            if time.monotonic() > limit:
+                raise BoxError(f"The box was not ready within {READY_SECONDS:g} s.", "Try again when less is running.")
+
+    def is_quiet(self) -> bool:
+        """Still connected, and has said nothing since it was ready."""
+        try:
+            return not self.line.frames(0.0) and not self.line.closed
+        except BoxError:
+            return False
+
+    def look_again(self) -> None:
+        """Raises PyBoxError unless the box is the one that it was, waits, and is sealed as required now."""
+        if not self.is_quiet():
+            raise BoxError(f"The box ended while it waited{self.line.last_words()}.", "Run the cell again.")
+        self.box.verify(self._report)
+
+    def end(self) -> None:
+        """Ends it at once, whatever it does, and does not wait until it is gone."""
+        if self.box.connection is not None:
+            self.box.connection.close()
+        if self.box.id is not None:
+            with suppress(EngineError):
+                self.box.kill()
+
+    def destroy(self) -> None:
+        if self._line is not None:
+            self._line.close()
+        self.box.destroy()
