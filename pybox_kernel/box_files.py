@@ -29,6 +29,8 @@ class InputFile(NamedTuple):
 
     name: str
     data: bytes
+    source: str | None = None
+    """The path by which a person named it, where that leads out of the folder that paths count from."""
 
 
 class OutputFile(NamedTuple):

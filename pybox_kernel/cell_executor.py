@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from pybox_kernel.answers import Standing, answer, help_on_options
-from pybox_kernel.commands import Command, Options, command_of, free_folder, options_of
+from pybox_kernel.commands import Command, Options, command_of, options_of
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError
 from pybox_kernel.failures import Failure, exit_status, failure, failure_of_pybox
@@ -143,10 +143,8 @@ class CellExecutor:
         if self._boxes is None:
             self._boxes = Session.open()
         options = asked.over(self._used).over(self._standing())
-        output = options.output
-        if output is not None and asked.output is None:
-            output = free_folder(output, number)
-        asks = Asks(options.image or STDLIB.image, options.timeout, options.input, output, of_a_notebook=True)
+        cell = number if asked.output is None else None
+        asks = Asks(options.image or STDLIB.image, options.timeout, options.input, options.output, cell, True)
         return self._boxes.run_asked(program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined)
 
     def _conclude(self, result: RunResult, options: Options, number: int) -> Executed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -22,7 +21,6 @@ __all__ = [
     "Options",
     "command_of",
     "first_line",
-    "free_folder",
     "options_of",
     "read_command",
 ]
@@ -50,8 +48,6 @@ COMMANDS: Final = {
     "help": Word("what can be asked for"),
 }
 OTHER_NAMES: Final = {"summary": "receipts"}
-
-MOST_FOLDERS: Final = 1000
 
 
 class Option(NamedTuple):
@@ -164,18 +160,6 @@ def options_of(code: str) -> tuple[str, Options]:
     if name != CELL_MAGIC:
         return code, Options()
     return before + after, read_options(words_of(rest), CELL_MAGIC)
-
-
-def free_folder(folder: str, cell: int) -> str:
-    """Where the files of one of many cells go that all have ``folder``: a folder of its own in it, that is not there
-    yet. Raises OptionError where there are too many."""
-    name = f"{folder.rstrip('/')}/cell-{cell}"
-    for path in (name, *(f"{name}-{number}" for number in range(2, MOST_FOLDERS))):
-        if not os.path.lexists(path):
-            return path
-    raise OptionError(
-        f"There are {MOST_FOLDERS:,} folders of this cell already.", "Remove some, or name another folder."
-    )
 
 
 def read_options(words: list[str], before: str) -> Options:

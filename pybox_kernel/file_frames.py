@@ -74,7 +74,7 @@ class FilesFromBox:
 
     def __init__(self, policy: Policy, inputs: Sequence[InputFile], *, bring: bool) -> None:
         self._policy = policy
-        self._inputs: Mapping[str, bytes] = dict(inputs)
+        self._inputs: Mapping[str, bytes] = {file.name: file.data for file in inputs}
         self._bring = bring
         self._spellings = Spellings()
         self._header: Header | None = None

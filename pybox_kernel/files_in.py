@@ -47,11 +47,13 @@ class Reader:
         self._policy = policy
         self._bytes = 0
         self._entries = 0
+        self._outside = False
         self._taken: dict[str, tuple[int, int]] = {}
         self.files: list[InputFile] = []
 
     def add(self, path: str, base: Path) -> None:
         place = placed(path, base)
+        self._outside = place.start != base
         folder = opened(path, place)
         try:
             if place.way:
@@ -115,7 +117,7 @@ class Reader:
                 f"{safe_name(path, 100)} changed while it was read.", "Try again when nothing writes to it."
             )
         self._taken[name] = same
-        self.files.append(InputFile(name, data))
+        self.files.append(InputFile(name, data, path if self._outside else None))
 
 
 def read_whole(descriptor: int, size: int) -> bytes:

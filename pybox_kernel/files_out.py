@@ -9,14 +9,12 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import secrets
-import shutil
 import stat
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pybox_kernel.box_files import OutputFile, Spellings, fault, reserved
@@ -24,6 +22,7 @@ from pybox_kernel.errors import OptionError, PyBoxError
 from pybox_kernel.named_paths import FOLDER, opened, placed, refuse, told
 from pybox_kernel.policy import Policy
 from pybox_kernel.safe_display import safe_name
+from pybox_kernel.work_folder import FILES, work_folder
 
 __all__ = ["check", "write"]
 
@@ -33,12 +32,28 @@ ELSEWHERE: Final = (
     " one of its own."
 )
 TAKEN: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+MOST_FOLDERS: Final = 1000
+"""Of one name, each with a number behind it."""
 
 
-def check(folder: str, base: Path) -> None:
-    """Raises OptionError where ``write`` could not write, as far as that can be seen before."""
-    parent, _ = target(folder, base)
-    os.close(parent)
+def check(folder: str, base: Path, cell: int | None = None) -> None:
+    """Raises OptionError where ``write`` could not write, or not under that very name, as far as that can be seen
+    before."""
+    parent, name = target(folder, base, cell)
+    try:
+        if cell is not None:
+            return
+        shown = safe_name(folder, 100)
+        with told(folder):
+            mode = mode_of(parent, name)
+        if mode is not None and not stat.S_ISDIR(mode):
+            refuse(folder, mode)
+        with told(folder):
+            full = mode is not None and not is_empty(parent, name)
+        if full:
+            raise OptionError(f"{shown} is not empty, and files from a box never go over others.", ELSEWHERE)
+    finally:
+        os.close(parent)
 
 
 def share(folder: str, base: Path) -> None:
@@ -59,53 +74,69 @@ def share(folder: str, base: Path) -> None:
         os.close(parent)
 
 
-def target(folder: str, base: Path) -> tuple[int, str]:
-    """A descriptor of the folder that it is or will be in, and its name there. It is not there yet, or empty."""
+def target(folder: str, base: Path, cell: int | None) -> tuple[int, str]:
+    """A descriptor of the folder that it is or will be in, and its first name there; for a ``cell``, of ``folder``
+    itself and the cell's own in it. Raises OptionError."""
     place = placed(folder, base)
-    shown = safe_name(folder, 100)
     if not place.way:
-        raise OptionError(f"{shown} is not a new folder.", ELSEWHERE)
-    parent, name = opened(folder, place), place.way[-1]
+        raise OptionError(f"{safe_name(folder, 100)} is not a new folder.", ELSEWHERE)
+    if cell is not None:
+        place = place._replace(way=(*place.way, f"cell-{cell}"))
+    parent = opened(folder, place)
     try:
         with told(folder):
             if not os.access(".", os.W_OK | os.X_OK, dir_fd=parent):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            mode = mode_of(parent, name)
-        if mode is not None and not stat.S_ISDIR(mode):
-            refuse(folder, mode)
-        with told(folder):
-            full = mode is not None and not is_empty(parent, name)
-        if full:
-            raise OptionError(f"{shown} is not empty, and files from a box never go over others.", ELSEWHERE)
     except BaseException:
         os.close(parent)
         raise
-    return parent, name
+    return parent, place.way[-1]
 
 
-def write(policy: Policy, files: Sequence[OutputFile], folder: str, base: Path) -> None:
-    """Makes ``folder`` with ``files`` in it, or nothing where there are none. Raises PyBoxError, with nothing left of
-    it; of it InputError where the folder or a name cannot be taken."""
+def write(policy: Policy, files: Sequence[OutputFile], folder: str, base: Path, cell: int | None = None) -> str | None:
+    """Makes a folder with ``files`` in it, or nothing where there are none: ``folder``, or with a ``cell`` one for it
+    alone in there. Where another took that name meanwhile, the next free one is taken, with a number behind it.
+
+    Returns the path it has in the end. Raises PyBoxError, with nothing left of it; of it InputError where the folder
+    or a name cannot be taken."""
     check_names(policy, files)
-    parent, name = target(folder, base)
-    work = f".pybox-{secrets.token_hex(8)}"
+    parent, name = target(folder, base, cell)
     try:
-        if files:
-            os.mkdir(work, 0o700, dir_fd=parent)  # nobody else looks in while it is made
-            made = f"{work}/files"
+        if not files:
+            return None
+        with work_folder(parent) as work:
+            made = f"{work}/{FILES}"
             os.mkdir(made, 0o755, dir_fd=parent)
             make(parent, made, files)
-            mode = mode_of(parent, name)
-            if mode is not None:
-                os.chmod(made, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=parent)
-            os.rename(made, name, src_dir_fd=parent, dst_dir_fd=parent)  # over an empty folder, and nothing else
+            taken = put(parent, made, name, new=cell is not None)
     except OSError as error:
-        why = "something else is there now" if error.errno in TAKEN else error.strerror
-        raise PyBoxError(f"No file was written to {safe_name(folder, 100)}: {why}.", ELSEWHERE) from error
+        raise PyBoxError(f"No file was written to {safe_name(folder, 100)}: {error.strerror}.", ELSEWHERE) from error
     finally:
-        with suppress(OSError):
-            shutil.rmtree(work, dir_fd=parent)
         os.close(parent)
+    path = PurePosixPath(folder)
+    return str(path / taken if cell is not None else path.with_name(taken))
+
+
+def put(parent: int, made: str, name: str, *, new: bool) -> str:
+    """Moves the folder ``made`` to ``name``, or to the first name after it that is free; that name. An empty folder
+    which is there already is taken over and keeps its mode, unless it has to be a ``new`` one."""
+    for free in (name, *(f"{name}-{number}" for number in range(2, MOST_FOLDERS))):
+        try:
+            os.mkdir(free, dir_fd=parent)  # whoever makes it has it
+        except FileExistsError:
+            if new or free != name:
+                continue
+            mode = mode_of(parent, name)
+            if mode is not None and stat.S_ISDIR(mode):
+                os.chmod(made, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=parent)
+        try:
+            os.rename(made, free, src_dir_fd=parent, dst_dir_fd=parent)  # over an empty folder, and nothing else
+        except OSError as error:
+            if error.errno not in TAKEN:
+                raise
+        else:
+            return free
+    raise FileExistsError(errno.EEXIST, f"there are {MOST_FOLDERS:,} of that name already")
 
 
 def check_names(policy: Policy, files: Sequence[OutputFile]) -> None:

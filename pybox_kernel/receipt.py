@@ -24,6 +24,7 @@ __all__ = [
     "FileNotBrought",
     "How",
     "Image",
+    "InputCopy",
     "KernelChecked",
     "Meters",
     "NotAsRequired",
@@ -115,16 +116,25 @@ class BoxFile(Model):
     sha256: Sha256
 
 
+class InputCopy(BoxFile):
+    source: str | None
+    """The path by which it was named, made safe to show, where that leads out of the folder that paths count from: then
+    ``name`` is its last part. Null where ``name`` is its path from there, or it came from Python."""
+
+
 class Options(Model):
     """What this run asked for beyond the policy's own values."""
 
     deadline_seconds: Quantity
-    inputs: tuple[BoxFile, ...]
+    inputs: tuple[InputCopy, ...]
     """Copies put into the working directory before the program started."""
     output: bool
     """Whether the files it makes or changes there are taken out."""
     carry: Literal["off", "on", "keep"] = "off"
     """Whether it gets values of earlier cells, and leaves its own to later ones: with ``keep`` also if it fails."""
+    output_folder: str | None
+    """The folder of this computer they are for, as it was written and made safe to show. Null where none was named:
+    Python takes them from the result."""
 
 
 class Asked(Model):
@@ -214,6 +224,8 @@ class Observed(Model):
     box: Box
     carried: Carried | None = None
     """Null where carry is off."""
+    saved_in: str | None
+    """The folder of this computer that files from the box were written to, made safe to show; null where none were."""
 
 
 class Stream(Model):

@@ -24,6 +24,7 @@ from pybox_kernel.receipt import (
     End,
     FileNotBrought,
     How,
+    InputCopy,
     KernelChecked,
     Meters,
     NotAsRequired,
@@ -44,7 +45,7 @@ from pybox_kernel.transcript import StreamName
 from pybox_kernel.walls import wall_of
 from pybox_kernel.witness import own_boot_id
 
-__all__ = ["not_saved", "write_receipt"]
+__all__ = ["not_saved", "saved_in", "with_folder", "write_receipt"]
 
 
 def write_receipt(program: Program, course: Course) -> Receipt:
@@ -56,7 +57,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
     return Receipt(
         run=Run(
             id=course.run,
-            source_sha256=hashlib.sha256(program.source).hexdigest(),
+            source_sha256=sha256(program.source),
             source_bytes=len(program.source),
             image=program.image,
             started_at=course.started_at,
@@ -65,9 +66,10 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             policy=program.policy,
             options=Options(
                 deadline_seconds=program.deadline_seconds,
-                inputs=facts_of(program.inputs),
+                inputs=tuple(copy_of(file) for file in program.inputs),
                 output=program.output,
                 carry=program.mode or "off",
+                output_folder=None,
             ),
             seccomp_sha256=seccomp.PROFILE_SHA256,
             uid=box.identity.uid if box is not None else None,
@@ -80,6 +82,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             steps=tuple(course.timeline.steps),
             box=box_of(box, unknown),
             carried=carried_of(program.sent, course.taken) if program.sent is not None else None,
+            saved_in=None,
         ),
         said=Said(
             completed=course.ended is not None and course.ended.completed,
@@ -148,10 +151,17 @@ def chosen_earlier(program: Program, course: Course) -> Iterator[Unknown]:
 # Files
 
 
-def facts_of(files: Iterable[InputFile | OutputFile]) -> tuple[BoxFile, ...]:
-    return tuple(
-        BoxFile(name=file.name, bytes=len(file.data), sha256=hashlib.sha256(file.data).hexdigest()) for file in files
-    )
+def copy_of(file: InputFile) -> InputCopy:
+    source = None if file.source is None else str(safe_name(file.source))
+    return InputCopy(name=file.name, bytes=len(file.data), sha256=sha256(file.data), source=source)
+
+
+def facts_of(files: Iterable[OutputFile]) -> tuple[BoxFile, ...]:
+    return tuple(BoxFile(name=file.name, bytes=len(file.data), sha256=sha256(file.data)) for file in files)
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def files_of(program: Program, course: Course) -> dict[str, Any]:
@@ -164,6 +174,18 @@ def files_of(program: Program, course: Course) -> dict[str, Any]:
         "not_brought_unlisted": found.not_listed,
         "files_left": found.found if found.found is not None and not program.output else 0,
     }
+
+
+def with_folder(receipt: Receipt, folder: str) -> Receipt:
+    """The receipt of a run whose files are to go to a folder of this computer, by the path that was written."""
+    options = receipt.asked.options.model_copy(update={"output_folder": str(safe_name(folder))})
+    return receipt.model_copy(update={"asked": receipt.asked.model_copy(update={"options": options})})
+
+
+def saved_in(receipt: Receipt, folder: str) -> Receipt:
+    """The receipt of a run whose files were written to that folder of this computer."""
+    observed = receipt.observed.model_copy(update={"saved_in": str(safe_name(folder))})
+    return receipt.model_copy(update={"observed": observed})
 
 
 def not_saved(receipt: Receipt, error: PyBoxError) -> Receipt:

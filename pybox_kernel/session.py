@@ -29,7 +29,7 @@ from pybox_kernel.locks import Lock
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
-from pybox_kernel.receipt_writer import not_saved
+from pybox_kernel.receipt_writer import not_saved, saved_in, with_folder
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.runner import CarryIn, Program, RunResult, Stop, ValuesIn, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
@@ -67,6 +67,8 @@ class Asks(NamedTuple):
     timeout: str | None = None
     input: Sequence[str] = ()
     output: str | None = None
+    cell: int | None = None
+    """The number of a cell that gets a folder of its own in ``output``, which many share."""
     of_a_notebook: bool = False
     """Which may be a stranger's: then files come from and go to nowhere but below its folder, and nothing hidden."""
 
@@ -172,7 +174,7 @@ class Session:
                 check_beside(path, base)
         inputs = files_in.read(policy, asks.input, base)
         if asks.output is not None:
-            files_out.check(asks.output, base)
+            files_out.check(asks.output, base, asks.cell)
         result = self.run(
             source,
             deadline_seconds=asks.timeout,
@@ -185,7 +187,7 @@ class Session:
             carry=carry,
             cell=cell,
         )
-        return saved(result, asks.output, base) if asks.output is not None else result
+        return saved(result, asks.output, base, asks.cell) if asks.output is not None else result
 
     def engine(self) -> Engine:
         """The engine, without talking to it. Raises EngineRefused for an address on a network."""
@@ -362,14 +364,15 @@ def share_folder(folder: str) -> None:
     files_out.share(folder, base)
 
 
-def saved(result: RunResult, folder: str, base: Path) -> RunResult:
-    """Writes the files of ``result`` into ``folder``, which is new or empty. Where that fails none is there, and the
-    receipt of the result that is returned says so."""
+def saved(result: RunResult, folder: str, base: Path, cell: int | None) -> RunResult:
+    """Writes the files of ``result`` into ``folder``, which is new or empty, or for a ``cell`` into a new one in it.
+    The receipt of the result that is returned says where they are; where that fails none is there, and it says so."""
+    receipt = with_folder(result.receipt, folder)
     try:
-        files_out.write(result.receipt.asked.policy, result.files, folder, base)
+        place = files_out.write(receipt.asked.policy, result.files, folder, base, cell)
     except PyBoxError as error:
-        return replace(result, files=(), receipt=not_saved(result.receipt, error))
-    return result
+        return replace(result, files=(), receipt=not_saved(receipt, error))
+    return replace(result, receipt=receipt if place is None else saved_in(receipt, place))
 
 
 def plan_set_up(*, base: str, fresh: bool) -> Plan:

@@ -51,7 +51,7 @@ def receipt(**changes: Any) -> Receipt:
         },
         "asked": {
             "policy": STDLIB.model_dump(),
-            "options": {"deadline_seconds": 2.0, "inputs": [], "output": False, "carry": "off"},
+            "options": {"deadline_seconds": 2.0, "inputs": [], "output": False, "output_folder": None, "carry": "off"},
             "seccomp_sha256": "3d" * 32,
             "uid": 20123,
         },
@@ -77,6 +77,7 @@ def receipt(**changes: Any) -> Receipt:
             "steps": steps(STEPS),
             "box": {"id": "4e" * 32, "removed": True},
             "carried": None,
+            "saved_in": None,
         },
         "said": {
             "completed": True,
@@ -294,12 +295,14 @@ def samples() -> dict[str, Receipt]:
             asked__options={
                 "deadline_seconds": 5.0,
                 "inputs": [
-                    {"name": "data/x.csv", "bytes": 120_000, "sha256": "7a" * 32},
-                    {"name": "data/y.csv", "bytes": 12, "sha256": "7b" * 32},
+                    {"name": "data/x.csv", "bytes": 120_000, "sha256": "7a" * 32, "source": None},
+                    {"name": "y.csv", "bytes": 12, "sha256": "7b" * 32, "source": "../data/y.csv"},
                 ],
                 "output": True,
                 "carry": "off",
+                "output_folder": "results",
             },
+            observed__saved_in="results/cell-3",
             said__files=[
                 {"name": "plots/one.png", "bytes": 40_960, "sha256": "7c" * 32},
                 {"name": "table.csv", "bytes": 812, "sha256": "7d" * 32},
@@ -313,7 +316,7 @@ def samples() -> dict[str, Receipt]:
         "files_of_an_unfinished_run": receipt(
             observed__end=ended("deadline", "the box's own timer ended it at 2 s", code=137),
             observed__meters__ran_seconds=2.001,
-            asked__options={"deadline_seconds": 2.0, "inputs": [], "output": True},
+            asked__options={"deadline_seconds": 2.0, "inputs": [], "output": True, "output_folder": None},
             said__completed=False,
             said__files=[{"name": "part.csv", "bytes": 4, "sha256": "7e" * 32}],
             unknown=[{"what": "files", "why": "looking through them took longer than 2 s"}],
@@ -407,7 +410,9 @@ def spoiled(sample: Receipt, text: str) -> Receipt:
     said["error"] = said["stdout"]["text"] = text
     said["withheld"] = [{"what": text, "bytes": 1, "number": 1}]
     file = {"name": text, "bytes": 1, "sha256": "6f" * 32}
-    said["files"] = document["asked"]["options"]["inputs"] = [file]
+    said["files"] = [file]
+    document["asked"]["options"]["inputs"] = [{**file, "source": text}]
+    document["asked"]["options"]["output_folder"] = observed["saved_in"] = text
     said["not_brought"] = [{"name": text, "bytes": 1, "why": text}]
     said["lost"] = [{"name": text, "type": text, "why": text}]
     said["not_restored"] = [{"names": [text[:255]], "more_names": 0, "kind": text, "why": text}]

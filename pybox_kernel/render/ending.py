@@ -7,6 +7,7 @@ whatever it looks like: 137 is no memory kill and 124 is no time limit.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
@@ -300,7 +301,8 @@ def circumstances(receipt: Receipt, tone: Tone) -> Iterator[str]:
         yield "output so far kept"
     if said.files:
         maybe = "" if ran_to_its_end(receipt) else ", maybe incomplete"
-        yield f"{counted(len(said.files), 'file')} saved{maybe}"
+        beside = " in another folder, since that one was taken meanwhile" if is_beside(receipt) else ""
+        yield f"{counted(len(said.files), 'file')} saved{beside}{maybe}"
     if missed := len(said.not_brought) + said.not_brought_unlisted:
         yield f"{counted(missed, 'file')} not brought back"
     if any(entry.what == "files" for entry in receipt.unknown):
@@ -325,6 +327,12 @@ def files_given(receipt: Receipt) -> str:
 
 def ran_to_its_end(receipt: Receipt) -> bool:
     return receipt.observed.end.how == "exited" and receipt.said.completed
+
+
+def is_beside(receipt: Receipt) -> bool:
+    """Its files are neither in the folder that was named for them nor in one below it."""
+    named, place = receipt.asked.options.output_folder, receipt.observed.saved_in
+    return named is not None and place is not None and not PurePosixPath(place).is_relative_to(PurePosixPath(named))
 
 
 def them(number: int) -> str:

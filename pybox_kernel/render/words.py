@@ -17,7 +17,7 @@ from pybox_kernel.safe_display import safe_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt import BoxFile, NotAsRequired, Receipt, Said, Step, Stream, Withheld
+    from pybox_kernel.receipt import InputCopy, NotAsRequired, Receipt, Said, Step, Stream, Withheld
 
 __all__ = ["PROGRAM_STEP", "Difference", "Meter", "Section", "StepBar", "Tone", "Words", "words"]
 
@@ -171,14 +171,21 @@ def given(receipt: Receipt) -> Iterator[str]:
     if options.inputs:
         yield f"For its working folder, copies of: {listed(options.inputs)}."
     if options.output:
-        yield f"Of the files it writes there, {policy.files} and {size(policy.file_bytes)} in all may be taken out."
+        most = f"{policy.files} and {size(policy.file_bytes)} in all"
+        goal = f", to {in_marks(options.output_folder)}" if options.output_folder is not None else ""
+        yield f"Of the files it writes there, {most} may be taken out{goal}."
 
 
-def listed(files: tuple[BoxFile, ...]) -> str:
-    named = [f"{in_marks(file.name)} ({size(file.bytes)})" for file in files[:MOST_LISTED]]
+def listed(files: tuple[InputCopy, ...]) -> str:
+    named = [copied(file) for file in files[:MOST_LISTED]]
     if len(files) > MOST_LISTED:
         named.append(f"and {len(files) - MOST_LISTED} more")
     return ", ".join(named)
+
+
+def copied(file: InputCopy) -> str:
+    outside = f", from {in_marks(file.source)}" if file.source is not None else ""
+    return f"{in_marks(file.name)} ({size(file.bytes)}{outside})"
 
 
 def differences(receipt: Receipt) -> Iterator[Difference]:
@@ -208,6 +215,8 @@ def also_seen(receipt: Receipt) -> Iterator[str]:
         yield f"The seal was checked before it started: all {checked} settings as required."
         if seal.kernel.source == "the box's own reading":
             yield "Part of that was read from within the box, before your code was in it."
+    if observed.saved_in is not None:
+        yield f"Its files were written to {in_marks(observed.saved_in)}."
     if box.removed:
         yield "The box is removed, and confirmed gone."
     elif box.id is None:

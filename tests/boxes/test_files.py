@@ -512,7 +512,7 @@ def test_the_command_line_brings_files_into_a_new_folder(own: Installation, tmp_
     source += snippet("fs-out-active-type")
     done = command(own, tmp_path, "--input", "data", "--output", "results", source=source)
     assert done.returncode == 0, done.stderr
-    assert "2 files saved" in done.stderr
+    assert "2 files saved · " in done.stderr
     assert (tmp_path / "results" / "sum.txt").read_text() == "3"
     assert (tmp_path / "results" / "open_me.html").stat().st_mode & 0o7777 == 0o644
     again = command(own, tmp_path, "--output", "results", source=source)
@@ -533,12 +533,16 @@ def test_the_command_line_refuses_files_before_there_is_a_box(own: Installation,
 
 def test_files_that_cannot_be_written_are_on_the_receipt_as_that(session: Session, tmp_path: Path) -> None:
     result = session.run("open('a', 'w').write('x')", output=True)
-    (tmp_path / "out").write_text("in the way")
-    lost = sessions.saved(result, "out", tmp_path)
+    lost = sessions.saved(result, "not there/out", tmp_path, None)
     assert lost.files == ()
     assert lost.receipt.said.files == ()
     assert lost.receipt.said.not_brought[0].name == "a"
     assert lost.receipt.problem is not None
+    assert lost.receipt.observed.saved_in is None
     assert "saved" not in render_short(lost.receipt)
-    assert sessions.saved(result, "new", tmp_path) == result
-    assert (tmp_path / "new" / "a").read_text() == "x"
+    (tmp_path / "out").write_text("came while it ran")
+    beside = sessions.saved(result, "out", tmp_path, None).receipt
+    assert (beside.asked.options.output_folder, beside.observed.saved_in) == ("out", "out-2")
+    assert "1 file saved in another folder, since that one was taken meanwhile" in render_short(beside)
+    assert "Its files were written to ‘out-2’." in render_full(beside)
+    assert (tmp_path / "out-2" / "a").read_text() == "x"

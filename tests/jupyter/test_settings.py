@@ -48,6 +48,23 @@ def test_what_a_notebook_asks_for_holds_for_its_later_cells_until_it_asks_anew(
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [f"cell-{number}" for number in numbers]
 
 
+def test_two_notebooks_that_ask_for_one_folder_at_once_both_get_their_files(start_kernel: Any, tmp_path: Path) -> None:
+    waits = "import time\ntime.sleep(0.8)\nopen('made.txt', 'w').write"
+    with start_kernel(tmp_path) as one, start_kernel(tmp_path) as other:
+        for kernel in (one, other):
+            kernel.run("%pybox use --output shared")
+        for line, places in (
+            ("%%pybox --output alone\n", ["alone", "alone-2"]),
+            ("", ["shared/cell-{number}", "shared/cell-{number}-2"]),
+        ):
+            asked = [(kernel, kernel.client.execute(f"{line}{waits}('{kernel.pid}')")) for kernel in (one, other)]
+            cells = [kernel.wait(message) for kernel, message in asked]
+            assert [cell.reply["content"]["status"] for cell in cells] == ["ok", "ok"]
+            number = cells[0].reply["content"]["execution_count"]
+            found = {(tmp_path / place.format(number=number) / "made.txt").read_text() for place in places}
+            assert found == {str(one.pid), str(other.pid)}
+
+
 def test_settings_that_cannot_be_change_nothing(kernel: Any) -> None:
     assert "must be" in kernel.run("%pybox use --timeout 31").error["evalue"]
     assert kernel.run("while True: pass").error["evalue"] == "Stopped at its 2 s limit"

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
-from pybox_kernel.commands import COMMANDS, OPTIONS, Command, Options, command_of, free_folder, options_of
+from pybox_kernel.commands import COMMANDS, OPTIONS, Command, Options, command_of, options_of
 from pybox_kernel.errors import OptionError
 
 
@@ -123,16 +122,6 @@ def test_what_a_notebook_asks_for_holds_where_a_cell_does_not_ask_itself() -> No
     _, asked = options_of("%%pybox --timeout 3\n1")
     assert asked.over(used.options) == Options(image="data", timeout="3")
     assert command_of("%pybox use") == Command("use", Options())
-
-
-def test_the_cells_of_a_notebook_that_all_have_one_folder_get_one_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert free_folder("results/", 3) == "results/cell-3"
-    (tmp_path / "results" / "cell-3").mkdir(parents=True)
-    (tmp_path / "results" / "cell-3-2").symlink_to("nowhere")
-    assert free_folder("results", 3) == "results/cell-3-3"
 
 
 def test_files_and_folders_are_read_up_to_the_next_option() -> None:

@@ -33,7 +33,7 @@ def made(folder: Path, **files: str) -> None:
 
 
 def read(base: Path, *paths: str) -> dict[str, bytes]:
-    return dict(files_in.read(STDLIB, paths, base))
+    return {file.name: file.data for file in files_in.read(STDLIB, paths, base)}
 
 
 def refused(base: Path, *paths: str) -> str:
@@ -56,6 +56,15 @@ def test_what_is_named_itself_is_taken_also_where_it_is_hidden(base: Path) -> No
     made(base, _env="secret")
     assert read(base, ".") == {}
     assert read(base, ".env") == {".env": b"secret"}
+
+
+def test_of_a_file_from_elsewhere_the_path_is_kept_that_was_written(base: Path, tmp_path: Path) -> None:
+    made(tmp_path, other__x_csv="1", far_txt="2", notebooks__near_txt="3")
+    paths = ["../other", str(tmp_path / "far.txt"), "./near.txt"]
+    found = {file.name: file.source for file in files_in.read(STDLIB, paths, base)}
+    assert found == {"other/x.csv": "../other/x.csv", "far.txt": str(tmp_path / "far.txt"), "near.txt": None}
+    [near] = files_in.read(STDLIB, [str(base / "near.txt")], base)
+    assert near.source is None
 
 
 def test_what_lies_elsewhere_goes_by_its_last_part_where_the_path_says_so(base: Path, tmp_path: Path) -> None:

@@ -7,8 +7,12 @@ import resource
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,14 +27,20 @@ from tests.cases import case
 FILES = (OutputFile("a.csv", b"1,2\n"), OutputFile("plots/one.png", b"p"), OutputFile("plots/two.png", b""))
 
 
-def write(base: Path, folder: str, *files: OutputFile) -> None:
-    files_out.write(STDLIB, files, folder, base)
+def write(base: Path, folder: str, *files: OutputFile, cell: int | None = None) -> str | None:
+    return files_out.write(STDLIB, files, folder, base, cell)
 
 
 def refused(base: Path, folder: str, *files: OutputFile) -> str:
+    """As a run is: looked at before it, and written after it."""
     before = sorted(base.rglob("*"))
-    with pytest.raises(PyBoxError) as caught:
+
+    def looked_at_and_written() -> None:
+        files_out.check(folder, base)
         write(base, folder, *(files or FILES))
+
+    with pytest.raises(PyBoxError) as caught:
+        looked_at_and_written()
     assert caught.value.advice.endswith(".")
     assert sorted(base.rglob("*")) == before
     return caught.value.message
@@ -132,34 +142,94 @@ def test_names_that_meet_stop_all(tmp_path: Path, first: str, second: str) -> No
     assert "take their names for the same" in refused(tmp_path, "out", OutputFile(first, b""), OutputFile(second, b""))
 
 
-def test_a_folder_that_fills_meanwhile_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def late(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Has something happen between the files' making and their taking their place."""
     make = files_out.make
 
-    def late(parent: int, made: str, files: tuple[OutputFile, ...]) -> None:
+    def making(parent: int, made: str, files: tuple[OutputFile, ...]) -> None:
         make(parent, made, files)
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "theirs").write_text("x")
+        act()
 
-    monkeypatch.setattr(files_out, "make", late)
-    with pytest.raises(PyBoxError, match="No file was written to out: something else is there now"):
-        write(tmp_path, "out", *FILES)
-    assert tree(tmp_path) == {"out/theirs": b"x"}
+    monkeypatch.setattr(files_out, "make", making)
+
+
+def test_where_the_folder_fills_meanwhile_the_files_stand_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def theirs() -> None:
+        for name in ("out", "out-2"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "theirs").write_text("x")
+
+    late(monkeypatch, theirs)
+    assert write(tmp_path, "./out", *FILES) == "out-3"
+    assert {name for name in tree(tmp_path) if "theirs" in name} == {"out/theirs", "out-2/theirs"}
+    assert len(tree(tmp_path / "out-3")) == 3
+    assert names(tmp_path / "out") == ["theirs"]
 
 
 def test_a_link_that_comes_meanwhile_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = files_out.make
     (tmp_path / "elsewhere").mkdir()
-
-    def late(parent: int, made: str, files: tuple[OutputFile, ...]) -> None:
-        make(parent, made, files)
-        (tmp_path / "out").symlink_to("elsewhere")
-
-    monkeypatch.setattr(files_out, "make", late)
-    with pytest.raises(PyBoxError, match="something else is there now"):
-        write(tmp_path, "out", *FILES)
+    late(monkeypatch, lambda: (tmp_path / "out").symlink_to("elsewhere"))
+    assert write(tmp_path, "out", *FILES) == "out-2"
     assert names(tmp_path / "elsewhere") == []
     assert (tmp_path / "out").is_symlink()
-    assert len(names(tmp_path)) == 2
+
+
+def test_the_cells_of_a_notebook_each_get_a_new_folder(tmp_path: Path) -> None:
+    files_out.share("results", tmp_path)
+    (tmp_path / "results" / "cell-4").mkdir()
+    (tmp_path / "results" / "cell-4-2").symlink_to("nowhere")
+    files_out.check("results", tmp_path, 3)
+    assert write(tmp_path, "results/", *FILES, cell=3) == "results/cell-3"
+    assert write(tmp_path, "results", *FILES, cell=3) == "results/cell-3-2"
+    assert write(tmp_path, "results", *FILES, cell=4) == "results/cell-4-3"
+    assert write(tmp_path, "results", cell=5) is None
+    assert names(tmp_path / "results" / "cell-4") == []
+
+
+@pytest.mark.parametrize("cell", [None, 7])
+def test_of_many_that_write_to_one_folder_at_once_nobody_loses_a_file(tmp_path: Path, cell: int | None) -> None:
+    files_out.share("out", tmp_path)
+    together = Barrier(8)
+
+    def one(number: int) -> str | None:
+        together.wait()
+        return write(tmp_path, "out", OutputFile("whose", b"%d" % number), cell=cell)
+
+    with ThreadPoolExecutor(8) as threads:
+        places = list(threads.map(one, range(8)))
+    assert len(set(places)) == 8
+    assert [int((tmp_path / str(place) / "whose").read_bytes()) for place in places] == list(range(8))
+
+
+def test_what_a_killed_one_left_half_made_is_removed_by_the_next_and_nothing_else(tmp_path: Path) -> None:
+    program = "import os, sys, time\nfrom pathlib import Path\nfrom pybox_kernel import files_out\n"
+    program += "from pybox_kernel.box_files import OutputFile\nfrom pybox_kernel.policy import STDLIB\n"
+    program += "files_out.make_one = lambda *_: print('making', flush=True) or time.sleep(60)\n"
+    program += "files_out.write(STDLIB, [OutputFile('a', b'1')], 'theirs', Path(sys.argv[1]))"
+    works: list[str] = []
+    with ExitStack() as processes:
+        for _ in range(2):
+            command = [sys.executable, "-c", program, str(tmp_path)]
+            process = processes.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+            processes.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"making\n"
+            works += set(names(tmp_path)) - set(works)
+            if len(works) == 1:
+                process.kill()
+                process.wait()
+        others = {".pybox-0123", ".pybox-0123456789abcdef", "pybox-0123456789abcdef"}
+        for name in others:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "theirs").write_text("x")
+        write(tmp_path, "young", *FILES)
+        assert set(works) <= set(names(tmp_path))
+        for path in tmp_path.iterdir():
+            os.utime(path, (0, 0))
+        write(tmp_path, "old", *FILES)
+        assert set(names(tmp_path)) == {"young", "old", works[1]} | others
 
 
 @pytest.fixture

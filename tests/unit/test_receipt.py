@@ -21,7 +21,8 @@ OF_CARRYING = {
 """What receipts of cells that carry nothing have always done without."""
 MAY_BE_NULL = {
     "image", "uid", "source", "exit_code", "signal", "kind", "id", "removed", "error", "problem", "text", "traceback",
-    "wall", "cell", "carried", "why_nothing", "why_missing", "detail", *Meters.model_fields,
+    "wall", "cell", "output_folder", "saved_in", "carried", "why_nothing", "why_missing", "detail",
+    *Meters.model_fields,
 } - {"final"}  # fmt: skip
 
 
@@ -48,7 +49,9 @@ def full() -> Receipt:
             "said__withheld": [{"what": "image/png", "bytes": 20, "number": 1}],
             "said__files": [{"name": "a.txt", "bytes": 1, "sha256": "5a" * 32}],
             "said__not_brought": [{"name": "l", "bytes": 1, "why": "it is a link"}],
-            "asked__options__inputs": [{"name": "b.txt", "bytes": 2, "sha256": "5b" * 32}],
+            "asked__options__inputs": [{"name": "b.txt", "bytes": 2, "sha256": "5b" * 32, "source": "../b.txt"}],
+            "asked__options__output_folder": "out",
+            "observed__saved_in": "out-2",
             "said__error": "ValueError",
             "said__wall": {
                 "kind": "name",
@@ -150,7 +153,7 @@ def test_its_json_is_ascii_and_begins_with_its_version() -> None:
 def test_its_outline_is_that_of_the_schema() -> None:
     found = document(receipt())
     assert list(found) == ["schema", "run", "asked", "observed", "said", "unknown", "problem"]
-    assert list(found["observed"]) == ["seal", "end", "meters", "boundary", "steps", "box", "carried"]
+    assert list(found["observed"]) == ["seal", "end", "meters", "boundary", "steps", "box", "carried", "saved_in"]
     assert {"before_start", "engine", "kernel", "inside"} == set(found["observed"]["seal"])
     assert {"checked", "source", "differences"} == set(found["observed"]["seal"]["kernel"])
     assert {"final", "memory_peak_bytes", "oom_kills", "tasks_peak", "task_limit_hits", "cpu_seconds",
