@@ -4,6 +4,8 @@
 notebook := notebooks/00-try-to-break-out.ipynb
 bin := .venv/bin
 checked := pybox_kernel tests benchmarks scripts
+# Tests wait for the engine most of their time; each file of them is run by one process, in its order.
+workers := 2
 
 .PHONY: help setup demo lab test bench soak clean
 
@@ -27,7 +29,8 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 	$(bin)/ruff format --check $(checked)
 	$(bin)/mypy
 	$(bin)/lint-imports
-	$(bin)/python -m pytest
+	$(bin)/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder -m "not soak and not alone"
+	$(bin)/python -m pytest -m alone
 
 bench: ## measures a run beside a plain `docker run`
 	@sh scripts/setup.sh test

@@ -94,6 +94,7 @@ if [ ! -e .venv/pybox-box ]; then
     fetch 45 "the box image: a small Linux with Python"
 fi
 if [ $extras != lab ]; then
+    [ -e .venv/pybox-data ] || fetch 60 "numpy, pandas and matplotlib for a box of the tests"
     has docker-registry || need 5 docker-registry
     has chromium || need 100 chromium
 fi
@@ -129,7 +130,9 @@ if ! installed $extras; then
     for done in lab $extras; do fingerprint >".venv/pybox-setup-$done"; done
 fi
 
-.venv/bin/pybox-kernel setup --yes --base "${PYBOX_BASE:-auto}"
+# shellcheck disable=SC2046  # no word, or two
+.venv/bin/pybox-kernel setup --yes --base "${PYBOX_BASE:-auto}" $([ $extras = lab ] || echo --with data)
 .venv/bin/pybox-kernel install --sys-prefix
 touch .venv/pybox-box
+[ $extras = lab ] || touch .venv/pybox-data
 echo "Ready: make demo shows it in this terminal, make lab opens JupyterLab"

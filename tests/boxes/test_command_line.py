@@ -168,6 +168,7 @@ def test_an_interrupt_stops_the_program_at_once(number: signal.Signals, place: P
     place.nothing_left()
 
 
+@pytest.mark.alone
 def test_the_receipt_of_an_interrupted_run_says_so_and_how_soon(place: Place, tmp_path: Path) -> None:
     with place.begin("run", "--json", "--timeout", "30") as process:
         deadline = time.monotonic() + 20

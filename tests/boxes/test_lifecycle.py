@@ -257,6 +257,7 @@ def test_a_removal_that_the_engine_only_claims_is_not_called_confirmed(home: Pat
     outside.wait_gone(receipt.observed.box.id, 1.0)
 
 
+@pytest.mark.alone
 @case("krn-interrupt-run")
 def test_a_stop_ends_the_box_within_half_a_second_and_the_session_goes_on(session: Session, outside: Outside) -> None:
     stop = Stop()

@@ -1,19 +1,26 @@
-"""The corpus of hostile outputs in JupyterLab: as it is run, reopened as saved, reopened as a stranger's notebook."""
+"""The corpus of hostile outputs in JupyterLab, as it is run, reopened as saved, reopened as a stranger's notebook; and
+on the page that nbconvert makes of it."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import Ran, Reader
-from tests.browser.guard import Trap
+from tests.browser.conftest import Open, Ran, Reader
+from tests.browser.guard import Guard, Trap
 from tests.browser.hostile import BITTEN, CORPUS, LEAK
 from tests.browser.notebook import written
 from tests.browser.server import LabServer
-from tests.browser.survey import LAB, Output, assert_harmless, surroundings, survey
+from tests.browser.survey import LAB, NBCONVERT, Output, assert_harmless, surroundings, survey
 
 SETTLE_MS = 1000
 
@@ -59,6 +66,49 @@ def test_reopened_it_is_as_harmless(ran: Ran, reader: Reader, kind: str) -> None
     assert trusted(reader.page) is (kind == "as saved")
     assert {**around, "place": ran.before["place"]} == {**ran.before, "base": around["base"]}
     assert_harmless(outputs)
+
+
+# As a page of nbconvert's
+
+
+def page_of(notebook: Path, folder: Path) -> Path:
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", folder, notebook]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, check=False, env={**os.environ, "HOME": str(folder)}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder / f"{notebook.stem}.html"
+
+
+def asked_by(page: Path, open_context: Open, trap: Trap) -> list[str]:
+    """What the page asks of elsewhere. It is opened as a file."""
+    context = open_context()
+    guard = Guard(context, trap, page.as_uri())
+    shown = context.new_page()
+    shown.goto(page.as_uri())
+    shown.wait_for_timeout(SETTLE_MS)
+    assert {found.what for found in guard.all()} <= {"request"}, guard.all()
+    return sorted({found.detail for found in guard.all()})
+
+
+def test_as_a_page_of_nbconverts(ran: Ran, tmp_path: Path, open_context: Open, trap: Trap) -> None:
+    page = page_of(ran.file, tmp_path)
+    context = open_context()
+    guard = Guard(context, trap, page.as_uri())
+    shown = context.new_page()
+    shown.goto(page.as_uri())
+    shown.wait_for_timeout(SETTLE_MS)
+    assert_harmless(survey(shown, NBCONVERT))
+    assert surroundings(shown)["bitten"] is None
+    assert BITTEN not in shown.title()
+    nbformat.write(nbformat.v4.new_notebook(), tmp_path / "empty.ipynb")
+    own = asked_by(page_of(tmp_path / "empty.ipynb", tmp_path), open_context, trap)
+    assert sorted({found.detail for found in guard.all()}) == own
+    assert {found.what for found in guard.all()} <= {"request"}
+    assert all(re.match(r"https://cdnjs\.cloudflare\.com/", address) for address in own), own
+
+
+# Without PyBox
 
 
 def test_the_same_payloads_do_bite_where_nothing_is_sealed(chromium: Browser, trap: Trap, lab: LabServer) -> None:

@@ -174,6 +174,7 @@ def test_jupyter_console(notebook: Path, kernelspec: str) -> None:
             assert has_no_receipt(cell) or any(line[:1] in MARKS for line in shown.splitlines() if line), shown
 
 
+@pytest.mark.alone
 def test_ctrl_c_in_jupyter_console_stops_the_cell_and_the_receipt_says_so(kernelspec: str) -> None:
     with console(kernelspec) as terminal:
         terminal.start("print('be' + 'gun', flush=True)\nwhile True: pass")

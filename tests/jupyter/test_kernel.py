@@ -211,6 +211,7 @@ def by_signal(kernel: Any) -> None:
     os.kill(kernel.pid, signal.SIGINT)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("interrupt", [by_message, by_signal])
 def test_an_interrupt_ends_the_cell_within_half_a_second(kernel: Any, interrupt: Callable[[Any], None]) -> None:
     msg_id = kernel.client.execute(ENDLESS)
@@ -223,6 +224,7 @@ def test_an_interrupt_ends_the_cell_within_half_a_second(kernel: Any, interrupt:
     assert kernel.run("print('alive')").text("stdout") == "alive\n"
 
 
+@pytest.mark.alone
 def test_an_interrupt_before_the_program_started_ends_the_cell_as_well(kernel: Any) -> None:
     msg_id = kernel.client.execute("print('no')")
     kernel.until("execute_input", msg_id)
@@ -274,6 +276,7 @@ def test_a_restart_during_a_cell_leaves_no_box_and_the_new_kernel_works(start_ke
         assert kernel.run("print('new')").text("stdout") == "new\n"
 
 
+@pytest.mark.alone
 def test_a_killed_kernel_takes_its_box_with_it_at_once(start_kernel: Any, boxes: Any) -> None:
     with start_kernel() as kernel:
         kernel.until("stream", kernel.client.execute(ENDLESS))

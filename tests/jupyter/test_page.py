@@ -72,6 +72,7 @@ def test_the_receipts_look_can_be_chosen(start_kernel: Any, wish: str, kinds: li
 SLOW = "import time\nprint('begun', flush=True)\ntime.sleep(1)\nprint('done')"
 
 
+@pytest.mark.alone
 def test_the_panel_comes_within_a_tenth_of_a_second_and_is_gone_before_the_receipt(start_kernel: Any) -> None:
     with start_kernel() as kernel:
         ask_for_comms(kernel)
@@ -100,6 +101,7 @@ def test_the_bar_moves_with_the_time_of_the_program(start_kernel: Any) -> None:
     assert float(times[-1]) >= 0.6
 
 
+@pytest.mark.alone
 def test_the_panels_button_stops_the_cell_while_it_runs(start_kernel: Any) -> None:
     with start_kernel() as kernel:
         ask_for_comms(kernel)

@@ -15,6 +15,7 @@ import pytest
 
 from pybox_kernel.inside.files import BUFFER, MOST_LISTED, FilesIn, FilesOut
 from pybox_kernel.policy import MIB
+from tests.timing import processor_time
 
 ASKED = {"bring": True, "files": 64, "bytes": 8 * MIB, "depth": 8, "entries": 1_000_000, "seconds": 2}
 LARGEST_FRAME = 65536
@@ -99,9 +100,8 @@ def test_a_sparse_file_is_refused_by_its_size(box: Path) -> None:
         file.truncate(1 << 40)
     with (box / "fits").open("wb") as file:
         file.truncate(8 * MIB)
-    began = time.monotonic()
-    out = Out(box)
-    assert time.monotonic() - began < 1
+    with processor_time(below=1):
+        out = Out(box)
     assert out.why == {"big": "big"}
     assert out.account["skipped"][0]["size"] == 1 << 40
     assert out.files == {"fits": bytes(8 * MIB)}
@@ -123,17 +123,16 @@ def test_number_and_bytes_are_bounded_and_what_still_fits_is_taken(box: Path) ->
     assert out.why == {f"{number:02}": "many" for number in range(64, 70)}
 
 
-def test_a_hundred_thousand_files_take_bounded_time(box: Path) -> None:
-    for number in range(100_000):
+def test_ever_so_many_files_take_bounded_time(box: Path) -> None:
+    for number in range(20_000):
         os.close(os.open(box / str(number), os.O_CREAT, 0o644))
     began = time.monotonic()
-    out = Out(box, until=began + 2)
-    assert time.monotonic() - began < 4
+    out = Out(box, until=began + 0.1)
+    assert time.monotonic() - began < 2
     assert len(out.files) == 64
-    assert out.account["found"] > 1000
-    began = time.monotonic()
-    out = Out(box, entries=1024)
-    assert time.monotonic() - began < 0.5
+    assert out.account["found"] > 500
+    with processor_time(below=0.1):
+        out = Out(box, entries=1024)
     assert out.account["cut"] == "entries"
 
 
