@@ -142,9 +142,12 @@ class CellExecutor:
     def _run(self, program: str, asked: Options, number: int, outbox: Outbox, stop: Stop) -> RunResult:
         if self._boxes is None:
             self._boxes = Session.open()
-        options = asked.over(self._used).over(self._standing())
+        of_the_notebook = asked.over(self._used)
+        options = of_the_notebook.over(self._standing())
         cell = number if asked.output is None else None
-        asks = Asks(options.image or STDLIB.image, options.timeout, options.input, options.output, cell, True)
+        own = [name for name in ("input", "output") if not getattr(of_the_notebook, name)]
+        image = options.image or STDLIB.image
+        asks = Asks(image, options.timeout, options.input, options.output, cell, of_a_notebook=True, own=own)
         return self._boxes.run_asked(program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined)
 
     def _conclude(self, result: RunResult, options: Options, number: int) -> Executed:
@@ -158,7 +161,7 @@ class CellExecutor:
         if self._names is not None and options.receipt is not None:
             self._names.bind_receipt(options.receipt, result.receipt)
         self.page.receipt(result.receipt, number, shown=not options.quiet or words(result.receipt).tone != "ok")
-        return Executed(None if let_go else told, result, ExitStatus.OK if let_go else exit_status(result.receipt))
+        return Executed(None if let_go else told, result, exit_status(result.receipt))
 
     def _check_names(self, asked: Options) -> None:
         if self._names is not None:

@@ -16,11 +16,13 @@ from typing import Any, BinaryIO
 from pybox_kernel import __version__, session
 from pybox_kernel.answers import MARKS
 from pybox_kernel.displays import Display
-from pybox_kernel.errors import ExitStatus, PyBoxError, SourceError
+from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
 from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
+from pybox_kernel.notebook_command import is_notebook, run_notebook
 from pybox_kernel.policy import STDLIB
+from pybox_kernel.progress import in_colour
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
@@ -44,8 +46,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"pybox-kernel {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="run a program in a fresh sealed box", allow_abbrev=False)
-    run.add_argument("file", metavar="FILE", help="the program, or - for standard input")
+    run = commands.add_parser("run", help="run a program or a notebook in fresh sealed boxes", allow_abbrev=False)
+    run.add_argument("file", metavar="FILE", help="the program, or - for standard input; or a notebook (.ipynb)")
     run.add_argument(
         "--timeout",
         metavar="S",
@@ -61,8 +63,14 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="a file or a folder to put a copy of into the box; may be given more than once",
     )
-    run.add_argument("--output", metavar="DIR", help="a new or empty folder for the files that the program writes")
+    run.add_argument(
+        "--output",
+        metavar="DIR",
+        help="a new or empty folder for the files that the program writes; each cell gets one of its own in it",
+    )
     run.add_argument("--json", action="store_true", help="print the receipt alone, as JSON, with the output inside")
+    run.add_argument("--to", metavar="OUT", help="where a notebook goes with its outputs (NAME-run.ipynb beside it)")
+    run.add_argument("--allow-errors", action="store_true", help="go on with a notebook after a cell that failed")
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
     setup.add_argument("--base", default="auto", metavar="BASE", help=session.BASE_CHOICES)
@@ -142,6 +150,10 @@ class Terminal:
 
 
 def run(options: argparse.Namespace) -> int:
+    if is_notebook(options.file):
+        return run_notebook(options)
+    if options.to or options.allow_errors:
+        raise OptionError("--to and --allow-errors are for notebooks.", "Name a file that ends with .ipynb.")
     source = read_program(options.file)
     asks = session.Asks(options.image, options.timeout, options.input, options.output)
     stop = session.Stop()
@@ -158,11 +170,12 @@ def run(options: argparse.Namespace) -> int:
         print(session.with_output(result).to_json(indent=2))
     else:
         if result.error is not None:
-            sys.stderr.write(result.error.traceback if in_colour() else without_colour(result.error.traceback))
+            told = result.error.traceback
+            sys.stderr.write(told if in_colour(sys.stderr) else without_colour(told))
         sys.stdout.flush()
         for notice in result.notices:
             print(notice, file=sys.stderr)
-        print(render_short(receipt, colour=in_colour()), file=sys.stderr)
+        print(render_short(receipt, colour=in_colour(sys.stderr)), file=sys.stderr)
     return exit_status(receipt)
 
 
@@ -171,11 +184,6 @@ def stopper(stop: session.Stop) -> Any:
         stop.set()
 
     return handle
-
-
-def in_colour() -> bool:
-    """By a terminal, unless its user wants none (https://no-color.org)."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def read_program(name: str) -> bytes:

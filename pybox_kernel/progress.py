@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Self
+from typing import Self, TextIO
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pybox_kernel.safe_display import safe_text
 
-__all__ = ["Steps"]
+__all__ = ["CellSteps", "Steps", "in_colour"]
+
+
+def in_colour(stream: TextIO) -> bool:
+    """On a terminal, unless its user wants none (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 class Steps:
@@ -44,3 +50,17 @@ class Steps:
         if self._console.is_terminal:
             self._finish("✓" if kind is None else "■")
             self._live.stop()
+
+
+class CellSteps(Steps):
+    """The same for steps that each end with a line of their own: only that one stays."""
+
+    def __call__(self, step: str) -> None:
+        if self._console.is_terminal:
+            self._live.add_task(safe_text(step))
+
+    def ended(self, line: str) -> None:
+        for task in self._live.tasks:
+            self._live.remove_task(task.id)
+        self._console.print(safe_text(line))
+        self._console.file.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -71,6 +71,8 @@ class Asks(NamedTuple):
     """The number of a cell that gets a folder of its own in ``output``, which many share."""
     of_a_notebook: bool = False
     """Which may be a stranger's: then files come from and go to nowhere but below its folder, and nothing hidden."""
+    own: Collection[str] = ()
+    """Of ``input`` and ``output``, what a person said themselves beside the notebook, at a shell."""
 
 
 class Session:
@@ -170,7 +172,8 @@ class Session:
         policy = policy_for(asks.image)
         base = working_folder() if asks.input or asks.output is not None else Path("/")
         if asks.of_a_notebook:
-            for path in (*asks.input, *([asks.output] if asks.output is not None else [])):
+            its_own = {"input": asks.input, "output": [asks.output] if asks.output is not None else []}
+            for path in (path for name, paths in its_own.items() if name not in asks.own for path in paths):
                 check_beside(path, base)
         inputs = files_in.read(policy, asks.input, base)
         if asks.output is not None:
@@ -357,10 +360,11 @@ def working_folder() -> Path:
         raise OptionError(f"The current folder cannot be found: {error.strerror}.", "Go to another folder.") from None
 
 
-def share_folder(folder: str) -> None:
+def share_folder(folder: str, *, of_a_notebook: bool = True) -> None:
     """Makes the folder that the cells of a notebook share for their files. Raises OptionError."""
     base = working_folder()
-    check_beside(folder, base)
+    if of_a_notebook:
+        check_beside(folder, base)
     files_out.share(folder, base)
 
 

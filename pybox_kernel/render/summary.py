@@ -42,6 +42,10 @@ def line_of(cell: int, receipt: Receipt) -> Line:
     notes = []
     if not receipt.observed.seal.before_start:
         notes.append("not sealed, so not run" if receipt.observed.box.id else "no box")
+    if receipt.said.files:
+        notes.append(f"{counted(len(receipt.said.files), 'file')} saved")
+    if missed := len(receipt.said.not_brought) + receipt.said.not_brought_unlisted:
+        notes.append(f"{counted(missed, 'file')} not brought back")
     if receipt.said.withheld:
         notes.append(f"{counted(sum(item.number for item in receipt.said.withheld), 'thing')} withheld")
     if receipt.observed.box.id is not None and not receipt.observed.box.removed:

@@ -144,6 +144,15 @@ def test_a_parameter_of_papermills_is_seen_by_the_cell_it_is_put_in_and_by_no_ot
 
 
 @every_notebook
+def test_pybox_kernel_run(notebook: Path, tmp_path: Path) -> None:
+    run = ("pybox_kernel.cli", "run", "--allow-errors", "--to", tmp_path / "out.ipynb", notebook)
+    done = jupyter(tmp_path, *run)
+    document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert_ran_as_it_says(document)
+    assert (done.returncode == 0) == (not any(map(wanted, code_cells(document)))), done.stdout
+
+
+@every_notebook
 def test_jupyter_run(notebook: Path, tmp_path: Path) -> None:
     """It runs files. A failing one ends it with an error of its own, so each of those is run by itself."""
     clean: list[str] = []

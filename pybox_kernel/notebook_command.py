@@ -1,0 +1,159 @@
+"""``pybox-kernel run NOTEBOOK.ipynb``: a whole notebook, cell by cell, each in a box of its own, into a new file."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pybox_kernel import session
+from pybox_kernel.cell_executor import CellExecutor, Executed
+from pybox_kernel.commands import Options
+from pybox_kernel.errors import ExitStatus, OptionError
+from pybox_kernel.failures import Failure
+from pybox_kernel.notebook_file import CodeCell, NotebookFile, check_target, output_of, write
+from pybox_kernel.policy import checked_deadline, policy_for
+from pybox_kernel.progress import CellSteps, in_colour
+from pybox_kernel.render.amounts import counted
+from pybox_kernel.render.summary import Line, line_of, summary_text
+from pybox_kernel.render.words import words
+from pybox_kernel.safe_display import safe_name, safe_text, without_colour
+
+__all__ = ["NotebookRun", "Ran", "is_notebook", "run_notebook"]
+
+ENDS_IT: Final = (ExitStatus.PYBOX_FAILED, ExitStatus.INTERRUPTED)
+"""Where a cell ends so, no other is run: no program failed, and the next cell would end the same way."""
+
+
+class Ran(NamedTuple):
+    """How a notebook was run."""
+
+    status: int
+    """That of the first cell that did not end normally; of one in ``ENDS_IT`` where there was one."""
+    table: Sequence[Line]
+    not_run: int
+    """Cells that are not run since one before them failed, or the person stopped it."""
+    failure: Failure | None
+    """How the cell failed that ended it."""
+
+
+class NotebookRun:
+    """One notebook, run once. What comes of each cell is put into ``notebook``. Used on an event loop."""
+
+    def __init__(self, notebook: NotebookFile, standing: Options, progress: CellSteps, *, allow_errors: bool) -> None:
+        self._cells = [cell for cell in notebook.code_cells if cell.source.strip()]
+        self._progress = progress
+        self._allow_errors = allow_errors
+        self._cell: CodeCell
+        self._executor = CellExecutor(self._publish, lambda: "static", lambda: standing)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Stops the cell that runs, and the notebook with it."""
+        self._stopped = True
+        self._executor.end()
+
+    async def run(self) -> Ran:
+        try:
+            return await self._run()
+        finally:
+            self._executor.page.close()
+            self._executor.close()
+
+    async def _run(self) -> Ran:
+        status, failure = int(ExitStatus.OK), None
+        table: list[Line] = []
+        done = 0
+        for number, cell in enumerate(self._cells, 1):
+            self._cell = cell
+            self._progress(f"Cell {number} of {len(self._cells)}")
+            executed = await self._executor.execute(cell.source, number)
+            if executed is None:
+                break
+            done = number
+            cell.number(number)
+            self._executor.cells.add(number, cell.source)
+            table += line(number, executed)
+            self._progress.ended(f"[{number}] {in_short(executed)}")
+            if executed.status != ExitStatus.OK and (status == ExitStatus.OK or executed.status in ENDS_IT):
+                status = executed.status
+            if executed.status in ENDS_IT or (executed.failure is not None and not self._allow_errors):
+                failure = executed.failure
+                break
+        if self._stopped and done < len(self._cells):
+            status = ExitStatus.INTERRUPTED
+        return Ran(status, table, len(self._cells) - done, failure)
+
+    def _publish(self, message: str, content: Mapping[str, object]) -> None:
+        self._cell.add(message, content)
+
+
+def line(number: int, executed: Executed) -> Sequence[Line]:
+    """Of the table; none for a word to PyBox."""
+    if executed.result is not None:
+        return [line_of(number, executed.result.receipt)]
+    if executed.failure is not None:
+        return [Line(number, "bad", "■ Not run", "-", "-", "")]
+    return []
+
+
+def in_short(executed: Executed) -> str:
+    if executed.result is not None:
+        return words(executed.result.receipt).folded
+    if executed.failure is not None:
+        return f"■ {safe_name(executed.failure.evalue, 300)}"
+    return "✓ Done; no box was needed"
+
+
+# At a shell
+
+
+def is_notebook(name: str) -> bool:
+    return name.lower().endswith(".ipynb")
+
+
+def run_notebook(options: argparse.Namespace) -> int:
+    """Runs the notebook that ``options`` name and writes what came of it, also where it failed or was stopped; the
+    exit status. Raises PyBoxError where it cannot be begun, or not be written."""
+    if options.json:
+        raise OptionError("--json is for a program.", "The receipts of a notebook stand in the one that is written.")
+    source = Path(options.file).absolute()
+    target = Path(options.to).absolute() if options.to else output_of(source)
+    notebook = NotebookFile.read(source)
+    check_target(target, source)
+    checked_deadline(policy_for(options.image), options.timeout)
+    standing = Options(
+        image=options.image,
+        timeout=options.timeout,
+        input=tuple(os.path.abspath(path) for path in options.input),  # noqa: PTH100  # of ".." by its letters, too
+        output=options.output and os.path.abspath(options.output),  # noqa: PTH100
+    )
+    with contextlib.chdir(source.parent):  # from where its cells' paths count, as in Jupyter
+        if standing.output is not None:
+            session.share_folder(standing.output, of_a_notebook=False)
+        with CellSteps() as progress:
+            ran = asyncio.run(stoppable(NotebookRun(notebook, standing, progress, allow_errors=options.allow_errors)))
+    if ran.failure is not None:
+        told = safe_text("\n".join(ran.failure.traceback))
+        print(told if in_colour(sys.stdout) else without_colour(told))
+    print(f"\n{summary_text(ran.table)}")
+    if ran.not_run:
+        why = "you stopped it" if ran.status == ExitStatus.INTERRUPTED else "one before failed"
+        print(f"{counted(ran.not_run, 'cell')} not run, since {why}.")
+    write(target, notebook.to_bytes())
+    print(f"Written to {safe_name(str(target), 1000)}.")
+    return ran.status
+
+
+async def stoppable(run: NotebookRun) -> Ran:
+    """``run``, which Ctrl-C and SIGTERM stop."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, run.stop)
+    return await run.run()
