@@ -18,7 +18,7 @@ from pybox_kernel.frames import Ended
 from pybox_kernel.journal import new_token
 from pybox_kernel.parcels import VALUES_BYTES, CarryIn, ParcelReader, ValuesIn
 from pybox_kernel.policy import Policy
-from pybox_kernel.receipt import Image, Problem
+from pybox_kernel.receipt import Image, Problem, Waited
 from pybox_kernel.safe_display import safe_text
 from pybox_kernel.timeline import Timeline
 from pybox_kernel.transcript import Transcript
@@ -62,6 +62,8 @@ class Course:
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     timeline: Timeline = field(default_factory=Timeline)
     box: Box | None = None
+    waited: Waited | None = None
+    """How its box waited, where it was not made for it."""
     program_sent: bool = False
     ended: Ended | None = None
     backstop: Literal["deadline", "stopped"] | None = None

@@ -104,6 +104,14 @@ class ImageStore:
     def lock_file(self, name: str) -> Path:
         return self._locks / f"{name}.txt"
 
+    def version(self) -> tuple[int, int, int] | None:
+        """What changes whenever the record does; None where there is none."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
     def load(self) -> Mapping[str, RecordedImage]:
         """What is recorded, by name; empty if nothing was. Raises SetupError if the file is not sound."""
         try:

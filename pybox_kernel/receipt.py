@@ -38,6 +38,7 @@ __all__ = [
     "Step",
     "Stream",
     "Unknown",
+    "Waited",
     "Wall",
     "WallKind",
     "Withheld",
@@ -207,12 +208,25 @@ class Step(Model):
     duration_ms: Quantity
 
 
+class Waited(Model):
+    """A box that was made, started and verified before its program was known, and waited for it."""
+
+    since: str
+    """When it was ready, by this computer's wall clock: UTC, ISO 8601."""
+    seconds: Quantity
+    """From then until its program came and it was verified again, by the monotonic clock."""
+    steps: tuple[Step, ...]
+    """Of its making, on a clock that starts with it. The run's own ``steps`` have what came after."""
+
+
 class Box(Model):
     id: Sha256 | None
     removed: bool | None
     """True: confirmed gone, by a fresh look at the engine and at the kernel's cgroups; where nothing outside the box
     can look at those, ``unknown`` lists them. False: it is still there.
     Null: no box was made, or it could not be confirmed (then see ``unknown``)."""
+    waited: Waited | None
+    """Null: it was made for this run."""
 
 
 class Observed(Model):

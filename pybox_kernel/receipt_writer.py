@@ -37,6 +37,7 @@ from pybox_kernel.receipt import (
     Seal,
     Stream,
     Unknown,
+    Waited,
 )
 from pybox_kernel.receipt import Box as BoxFacts
 from pybox_kernel.safe_display import safe_name, safe_text
@@ -80,7 +81,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             meters=meters_of(course, unknown),
             boundary=boundary_of(box, unknown),
             steps=tuple(course.timeline.steps),
-            box=box_of(box, unknown),
+            box=box_of(box, course.waited, unknown),
             carried=carried_of(program.sent, course.taken) if program.sent is not None else None,
             saved_in=None,
         ),
@@ -368,11 +369,11 @@ def boundary_of(box: Box | None, unknown: list[Unknown]) -> Boundary:
     return Boundary(kind="other_kernel", evidence="the box's kernel has another boot id than this computer's")
 
 
-def box_of(box: Box | None, unknown: list[Unknown]) -> BoxFacts:
+def box_of(box: Box | None, waited: Waited | None, unknown: list[Unknown]) -> BoxFacts:
     if box is None:
-        return BoxFacts(id=None, removed=None)
+        return BoxFacts(id=None, removed=None, waited=None)
     if box.removed and not box.cgroups_looked_at:
         unknown.append(Unknown(what="cgroups", why="nothing outside the box could look at the kernel's side of it"))
     if box.why_not_confirmed and box.removed is not True:
         unknown.append(Unknown(what="removed" if box.removed is None else "cleaning up", why=box.why_not_confirmed))
-    return BoxFacts(id=box.id, removed=box.removed)
+    return BoxFacts(id=box.id, removed=box.removed, waited=waited)

@@ -17,6 +17,7 @@ from pybox_kernel.errors import PyBoxError
 from pybox_kernel.html_cleaner import CleanedHtml, HtmlCleaner
 from pybox_kernel.journal import Journal
 from pybox_kernel.parcels import CarryIn, Parcel, ValuesIn
+from pybox_kernel.pool import Kind, Pool
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.receipt_writer import write_receipt
 from pybox_kernel.safe_display import SafeText
@@ -68,8 +69,10 @@ def run_program(
     clean_html: Callable[[str], CleanedHtml],
     watcher: Watcher | None = None,
     stop: Stop | None = None,
+    pool: Pool | None = None,
 ) -> RunResult:
-    """Runs ``program`` in a fresh box and returns when the box is gone, or was given up with that on the receipt.
+    """Runs ``program`` in a fresh box, one that waits in ``pool`` or one made now, and returns when the box is gone, or
+    was given up with that on the receipt.
 
     Raises nothing of its own: trouble is on the receipt (``problem``, ``unknown``). What the watcher raises, and a
     KeyboardInterrupt, pass through after the box is removed.
@@ -83,22 +86,30 @@ def run_program(
         return clean_html(source)
 
     course = Course(Transcript(watcher, clean_unless_stopped))
-    identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
-    waiting = WaitingBox(Box(engine, journal, witness, program.policy, identity, course.run))
-    course.box = waiting.box
+    kind = Kind(program.image.id, program.policy)
+    waiting = None
     try:
-        waiting.make_ready(stop, course.timeline)
+        waiting = pool.take(kind, stop, course.timeline) if pool is not None else None
+        if waiting is not None:
+            course.run, course.waited = waiting.box.run, waiting.waited()
+        else:
+            identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
+            waiting = WaitingBox(Box(engine, journal, witness, program.policy, identity, course.run))
+        course.box = waiting.box
+        if course.waited is None:
+            waiting.make_ready(stop, course.timeline)
         Conversation(program, course, waiting, watcher, stop).hold()
     except PyBoxError as error:
         course.set_problem(error)
     finally:
-        course.warden_said = waiting.said
-        with course.timeline.step("removed"):
-            try:
-                waiting.destroy()
-            except KeyboardInterrupt:
-                waiting.destroy()
-                raise
+        if waiting is not None:
+            course.warden_said = waiting.said
+            with course.timeline.step("removed"):
+                try:
+                    waiting.destroy()
+                except KeyboardInterrupt:
+                    waiting.destroy()
+                    raise
     take(program, course)
     return RunResult(
         receipt=write_receipt(program, course),

@@ -19,6 +19,7 @@ __all__ = [
     "LABEL",
     "PROGRAMS",
     "PYTHON",
+    "WAITING_SECONDS",
     "Comparison",
     "Identity",
     "Look",
@@ -36,6 +37,8 @@ LABEL: Final = "org.pybox."
 LONGEST: Final = 200
 """Characters of a value that are shown of a difference."""
 SHOWN_SAME: Final = 4
+WAITING_SECONDS: Final = 600.0
+"""How long a box waits for its program at the most, whatever became of its supervisor and its engine."""
 
 
 class Identity(NamedTuple):
@@ -124,7 +127,8 @@ def tmpfs_options(policy: Policy, identity: Identity) -> dict[str, str]:
 
 def command(policy: Policy) -> list[str]:
     pairs = [f"{name}={value}" for name, value in policy.environment]
-    return [PYTHON, "-I", "-S", WARDEN, str(policy.kept_bytes), str(policy.release_seconds), *pairs]
+    bounds = (policy.kept_bytes, policy.release_seconds, WAITING_SECONDS)
+    return [PYTHON, "-I", "-S", WARDEN, *map(str, bounds), *pairs]
 
 
 def engine_environment(policy: Policy) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self
 
 from pybox_kernel import files_in, files_out, image_build, image_store, images, leftovers, wheels
+from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.carry import Carry
 from pybox_kernel.carry_course import parcel_of
@@ -18,23 +18,29 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.errors import EngineError, EngineRefused, OptionError, PyBoxError, SetupError
+from pybox_kernel.errors import BoxError, OptionError, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_recipes import Offer
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.images import BASE_CHOICES, Plan
-from pybox_kernel.journal import Entry, Journal, home_folder, home_path, new_entry, new_token
+from pybox_kernel.journal import Journal, home_folder, home_path, new_token
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
+from pybox_kernel.pool import Kind, Pool
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.receipt_writer import not_saved, saved_in, with_folder
+from pybox_kernel.refused_boxes import note_refused
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.runner import CarryIn, Program, RunResult, Stop, ValuesIn, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
-from pybox_kernel.seal import LABEL
-from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, Witness, witness_config
+from pybox_kernel.seal import WAITING_SECONDS
+from pybox_kernel.session_witness import SessionWitness
+from pybox_kernel.timeline import Timeline
+from pybox_kernel.waiting_box import WaitingBox
+from pybox_kernel.waiting_places import Places, bounds_of_user
+from pybox_kernel.witness import Witness
 
 __all__ = [
     "BASE_CHOICES",
@@ -56,8 +62,6 @@ __all__ = [
     "share_folder",
     "with_output",
 ]
-
-T = TypeVar("T")
 
 
 class Asks(NamedTuple):
@@ -82,8 +86,9 @@ class Session:
     installation removes and reports whatever is left.
     """
 
-    def __init__(self, journal: Journal, engine: Engine | None = None) -> None:
-        """``engine`` is for tests with an engine at another address; otherwise the one on this computer is used."""
+    def __init__(self, journal: Journal, engine: Engine | None = None, *, in_advance: bool = False) -> None:
+        """``engine`` is for tests with an engine at another address; otherwise the one on this computer is used. With
+        ``in_advance`` boxes are made before they are asked for, as far as ``PYBOX_POOL`` allows."""
         self._journal = journal
         self._engine = engine
         self._store = ImageStore(journal.home)
@@ -91,11 +96,17 @@ class Session:
         self._html_cleaner = HtmlCleaner()
         self._swept = False
         self._lock = threading.Lock()
+        self._known: dict[str, tuple[object, RecordedImage]] = {}
+        """The image that was required last under each name, and the version of the record then."""
+        bounds = bounds_of_user()
+        self._pool: Pool | None = None
+        if in_advance and bounds.boxes:
+            self._pool = Pool(self._make_waiting, Places(journal.home, bounds), self._refused)
 
     @classmethod
-    def open(cls) -> Self:
+    def open(cls, *, in_advance: bool = False) -> Self:
         """Raises SetupError if the state folder cannot be made. An engine that is missing is told by ``run``."""
-        return cls(Journal(home_folder()))
+        return cls(Journal(home_folder()), in_advance=in_advance)
 
     def __enter__(self) -> Self:
         return self
@@ -136,22 +147,24 @@ class Session:
         asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent, values)
         try:
             engine = self.engine()
-            recorded = image_store.require(engine, self._store, policy.image)
+            recorded = self._recorded(engine, policy)
         except SetupError as error:  # no image to run in, but the engine may still hold what was left
             return replace(not_run(asked, error), notices=self._sweep_once(engine))
         except PyBoxError as error:
             return not_run(asked, error)
         notices = self._sweep_once(engine)
         image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
-        result = run_program(
-            asked._replace(image=image),
-            engine,
-            self._journal,
-            self._witness_for(engine, image.id),
-            self._html_cleaner.clean,
-            watcher,
-            stop,
-        )
+        with self._pool.cell() if self._pool is not None else nullcontext():
+            result = run_program(
+                asked._replace(image=image),
+                engine,
+                self._journal,
+                self._witness_for(engine, image.id),
+                self._html_cleaner.clean,
+                watcher,
+                stop,
+                self._pool,
+            )
         if isinstance(carry, Carry):
             carry.settle(program, sent, result.taken, cell)
         return replace(result, notices=notices)
@@ -227,8 +240,50 @@ class Session:
                 self._witness = SessionWitness(engine, self._journal, image_id)
             return self._witness
 
+    def expect(self, image: str) -> None:
+        """Has a box of ``image`` made ready for the first cell, if boxes are made in advance and there is such an
+        image."""
+        policy = policy_for(image)
+        recorded = self._store.load().get(image) if self._pool is not None else None
+        if self._pool is not None and recorded is not None:
+            self._pool.expect(Kind(recorded.id, policy))
+
+    def _recorded(self, engine: Engine, policy: Policy) -> RecordedImage:
+        """The image to make a box from. Where a box of it waits, and the record is as it was when the image was
+        required last, it is not required anew."""
+        version = self._store.version()
+        known, recorded = self._known.get(policy.image, (None, None))
+        waits = recorded is not None and self._pool is not None and self._pool.has(Kind(recorded.id, policy))
+        if recorded is not None and known == version and waits:
+            return recorded
+        recorded = image_store.require(engine, self._store, policy.image)
+        self._known[policy.image] = (version, recorded)
+        return recorded
+
+    def _make_waiting(self, kind: Kind, stop: Stop) -> WaitingBox:
+        engine, policy = self.engine(), kind.policy
+        if image_store.require(engine, self._store, policy.image).id != kind.image_id:
+            raise BoxError("The image is another by now.", "Run the cell again.")
+        witness, run = self._witness_for(engine, kind.image_id), new_token()
+        identity = fresh_identity(self._journal, run, kind.image_id, WAITING_SECONDS + policy.longest_deadline_seconds)
+        waiting = WaitingBox(Box(engine, self._journal, witness, policy, identity, run))
+        try:
+            waiting.make_ready(stop, Timeline())
+            if not waiting.can_be_seen:
+                raise BoxError("Nothing outside the box could look at it a second time.", "")
+        except BaseException:
+            waiting.destroy()
+            raise
+        return waiting
+
+    def _refused(self, error: PyBoxError) -> None:
+        note_refused(self._journal.home, error)
+
     def close(self) -> None:
-        """Ends the processes it started, and gives the session's lock back. Idempotent. Runs must have ended."""
+        """Ends the processes and boxes it started, and gives the session's lock back. Idempotent. Runs must have
+        ended."""
+        if self._pool is not None:
+            self._pool.close()
         if self._witness is not None:
             self._witness.close()
         self._html_cleaner.close()
@@ -236,103 +291,6 @@ class Session:
         engine = self._engine
         if isinstance(engine, DockerEngine):
             engine.close()
-
-
-class SessionWitness:
-    """This computer's own files where they are the engine's too; else a witness container, started once.
-
-    ``PYBOX_WITNESS=container`` or ``box`` leaves out the stronger ways, so that each can be tried anywhere.
-    """
-
-    def __init__(self, engine: Engine, journal: Journal, image_id: str) -> None:
-        self._engine = engine
-        self._journal = journal
-        self._image_id = image_id
-        self._choice = os.environ.get("PYBOX_WITNESS", "")
-        self._direct = DirectWitness()
-        self._direct_sees = False
-        self._container: ContainerWitness | None = None
-        self._entry: Entry | None = None
-        self._refused = self._choice == "box"
-        self._lock = threading.Lock()
-
-    def look(self, pid: int, container_id: str) -> Sight | None:
-        sight = None if self._choice in ("container", "box") else self._direct.look(pid, container_id)
-        if sight is not None:
-            self._direct_sees = True
-            return sight
-        return self._asked(lambda container: container.look(pid, container_id))
-
-    def meters(self, folders: Mapping[str, str]) -> Mapping[str, str | None] | None:
-        if self._direct_sees:
-            return self._direct.meters(folders)
-        return self._asked(lambda container: container.meters(folders))
-
-    def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
-        if self._direct_sees:
-            return self._direct.standing(folders)
-        return self._asked(lambda container: container.standing(folders))
-
-    def named_after(self, container_id: str) -> tuple[str, ...] | None:
-        """Nothing found is an answer only where this computer has been seen to be the engine's."""
-        found = () if self._choice in ("container", "box") else self._direct.named_after(container_id)
-        return found if found or self._direct_sees else None
-
-    def _asked(self, question: Callable[[ContainerWitness], T | None]) -> T | None:
-        """The witness container's answer. One that has gone since it was last asked is started once more."""
-        for _ in range(2):
-            container = self._started()
-            if container is None:
-                return None
-            answer = question(container)
-            if answer is not None or container.usable:
-                return answer
-        return None
-
-    def _started(self) -> ContainerWitness | None:
-        with self._lock:
-            if self._container is not None and not self._container.usable:
-                self._remove()
-            if self._container is None and not self._refused:
-                try:
-                    self._container = self._start()
-                except PyBoxError:
-                    self._refused = True
-                    self._remove()
-            return self._container
-
-    def _start(self) -> ContainerWitness:
-        run = new_token()
-        labels = {**self._journal.labels(run), f"{LABEL}role": "witness"}
-        entry = new_entry(run, self._engine.address, labels, None)
-        self._journal.write(entry)
-        self._entry = entry
-        try:
-            container_id = self._engine.create(entry.name, witness_config(self._image_id, labels))
-        except EngineRefused:
-            self._journal.strike(run)
-            raise
-        self._entry = entry.model_copy(update={"container_id": container_id})
-        self._journal.write(self._entry)
-        connection = self._engine.attach(container_id)
-        self._engine.start(container_id)
-        return ContainerWitness(connection)
-
-    def _remove(self) -> None:
-        if self._container is not None:
-            self._container.close()
-            self._container = None
-        entry, self._entry = self._entry, None
-        if entry is not None and entry.container_id is not None:
-            with suppress(EngineError):
-                self._engine.remove(entry.container_id)
-                self._engine.wait_removed(entry.container_id, 5.0)
-                self._journal.strike(entry.run)
-
-    def close(self) -> None:
-        with self._lock:
-            self._remove()
-            self._refused = True
 
 
 def run(source: str | bytes, *, deadline_seconds: float | None = None, image: str = STDLIB.image) -> RunResult:

@@ -12,6 +12,7 @@ from pybox_kernel.box import Box
 from pybox_kernel.box_line import Line
 from pybox_kernel.errors import BoxError, EngineError
 from pybox_kernel.frames import read_ready
+from pybox_kernel.receipt import Step, Waited
 from pybox_kernel.stop import Stop
 from pybox_kernel.timeline import Timeline
 
@@ -29,6 +30,8 @@ class WaitingBox:
         """When it was ready, on the monotonic clock."""
         self.since_utc = ""
         """The same on this computer's own clock, as ISO 8601."""
+        self.steps: list[Step] = []
+        """Of its making."""
         self._line: Line | None = None
         self._report: Mapping[str, Any] = {}
 
@@ -44,7 +47,7 @@ class WaitingBox:
 
     def make_ready(self, stop: Stop, timeline: Timeline) -> None:
         """Raises PyBoxError where the box is not sealed as required, is lost, or breaks the protocol; Stopped."""
-        box = self.box
+        box, self.steps = self.box, timeline.steps
         with timeline.step("made"):
             box.create()
         stop.check()
@@ -79,6 +82,11 @@ class WaitingBox:
             if time.monotonic() > limit:
                 raise BoxError(f"The box was not ready within {READY_SECONDS:g} s.", "Try again when less is running.")
 
+    @property
+    def can_be_seen(self) -> bool:
+        """By a witness outside of it, now and again."""
+        return self.box.sight is not None and bool(self.box.sight.folders)
+
     def is_quiet(self) -> bool:
         """Still connected, and has said nothing since it was ready."""
         try:
@@ -92,10 +100,19 @@ class WaitingBox:
             raise BoxError(f"The box ended while it waited{self.line.last_words()}.", "Run the cell again.")
         self.box.verify(self._report)
 
-    def end(self) -> None:
-        """Ends it at once, whatever it does, and does not wait until it is gone."""
+    def waited(self) -> Waited:
+        """Until now."""
+        seconds = round(time.monotonic() - self.since, 3)
+        return Waited(since=self.since_utc, seconds=seconds, steps=tuple(self.steps))
+
+    def hang_up(self) -> None:
+        """At which it ends by itself."""
         if self.box.connection is not None:
             self.box.connection.close()
+
+    def end(self) -> None:
+        """Ends it at once, whatever it does, and does not wait until it is gone."""
+        self.hang_up()
         if self.box.id is not None:
             with suppress(EngineError):
                 self.box.kill()

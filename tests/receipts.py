@@ -19,6 +19,12 @@ STEPS = (
     ("meters read", 660.7, 1.1),
     ("removed", 662.3, 42.7),
 )
+WAITED_STEPS = (
+    ("seal checked again", 0.1, 2.4),
+    ("program ran", 2.6, 288.0),
+    ("meters read", 290.7, 0.2),
+    ("removed", 291.0, 36.7),
+)
 BY_ITSELF = "the box's own part saw the program end by itself"
 
 
@@ -75,7 +81,7 @@ def receipt(**changes: Any) -> Receipt:
             },
             "boundary": {"kind": "this_kernel", "evidence": "the boot ids are equal"},
             "steps": steps(STEPS),
-            "box": {"id": "4e" * 32, "removed": True},
+            "box": {"id": "4e" * 32, "removed": True, "waited": None},
             "carried": None,
             "saved_in": None,
         },
@@ -173,7 +179,7 @@ NO_ENGINE: dict[str, Any] = {
     },
     "observed__boundary": {"kind": None, "evidence": ""},
     "observed__steps": [],
-    "observed__box": {"id": None, "removed": None},
+    "observed__box": {"id": None, "removed": None, "waited": None},
     "problem": {
         "code": "engine_missing",
         "message": "Nothing answers at unix:///var/run/docker.sock.",
@@ -367,8 +373,16 @@ def samples() -> dict[str, Receipt]:
                 "detail": "TextIOWrapper: an open file stays in its box",
             },
         ),
+        "waited": receipt(
+            observed__steps=steps(WAITED_STEPS),
+            observed__box={
+                "id": "4e" * 32,
+                "removed": True,
+                "waited": {"since": "2031-05-04T10:20:18.023+00:00", "seconds": 12.1, "steps": steps(STEPS[:4])},
+            },
+        ),
         "not_removed": receipt(
-            observed__box={"id": "4e" * 32, "removed": None},
+            observed__box={"id": "4e" * 32, "removed": None, "waited": None},
             unknown=[{"what": "removed", "why": "the engine did not answer within 10 s"}],
             problem={
                 "code": "engine_timeout",

@@ -22,7 +22,8 @@ calls on another process refused by the seccomp profile, and a program that is a
 It never waits for a write. At most WINDOW bytes are under way unanswered, so a supervisor that has stopped reading
 leaves nothing stuck in the engine, and the deadline is looked at in every turn.
 
-Arguments: kept bytes a stream, seconds to wait for the release, then the program's environment as NAME=VALUE.
+Arguments: kept bytes a stream, seconds to wait for the release, seconds to wait for the program, then the program's
+environment as NAME=VALUE.
 """
 
 from __future__ import annotations
@@ -55,9 +56,17 @@ KILLED = 128 + 9
 
 
 class Warden:
-    def __init__(self, kept: int, release_seconds: float, environment: dict[str, str], descriptors: list[int]) -> None:
+    def __init__(
+        self,
+        kept: int,
+        release_seconds: float,
+        waiting_seconds: float,
+        environment: dict[str, str],
+        descriptors: list[int],
+    ) -> None:
         self.descriptors = descriptors
         self.release_seconds = release_seconds
+        self.waiting_seconds = waiting_seconds
         self.environment = environment
         self.channel = Channel()
         self.files = FilesIn()
@@ -268,8 +277,11 @@ class Warden:
             if time.monotonic() > limit:
                 raise RuntimeError("the runner did not get ready")
         self.channel.send(b"R", json.dumps(report).encode())
+        limit = time.monotonic() + self.waiting_seconds
         while self.started is None and self.how is None:
-            self.idle_turn(time.monotonic() + 3600.0)
+            self.idle_turn(limit)
+            if self.started is None and time.monotonic() > limit:
+                raise SupervisorLost  # an engine that was killed leaves its boxes, with a stdin that does not end
         self.await_runner()
         self.await_all()
         self.tell_the_end()
@@ -366,12 +378,12 @@ def status_parts(status: int) -> tuple[int | None, int | None]:
 
 
 def main() -> None:
-    kept, release, *pairs = sys.argv[1:]
+    kept, release, waiting, *pairs = sys.argv[1:]
     environment = dict(pair.split("=", 1) for pair in pairs)
     # 0, 1, 2 and the one that lists them: anything more is a descriptor that the runtime leaked into the box.
     descriptors = sorted(int(n) for n in os.listdir("/proc/self/fd"))
     try:
-        status = Warden(int(kept), float(release), environment, descriptors).run()
+        status = Warden(int(kept), float(release), float(waiting), environment, descriptors).run()
     except SupervisorLost:
         try:
             os.kill(-1, signal.SIGKILL)

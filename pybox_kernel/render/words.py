@@ -212,7 +212,11 @@ def also_seen(receipt: Receipt) -> Iterator[str]:
         yield "Nothing was killed for memory."
     if seal.before_start:
         checked = seal.engine.checked + seal.kernel.checked + seal.inside.checked
-        yield f"The seal was checked before it started: all {checked} settings as required."
+        if box.waited is None:
+            yield f"The seal was checked before it started: all {checked} settings as required."
+        else:
+            yield f"The box was made in advance, for one program, and waited {seconds(box.waited.seconds)} s for it."
+            yield f"The seal was checked then, and again before this one started: all {checked} settings as required."
         if seal.kernel.source == "the box's own reading":
             yield "Part of that was read from within the box, before your code was in it."
     if observed.saved_in is not None:

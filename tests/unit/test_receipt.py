@@ -22,6 +22,7 @@ OF_CARRYING = {
 MAY_BE_NULL = {
     "image", "uid", "source", "exit_code", "signal", "kind", "id", "removed", "error", "problem", "text", "traceback",
     "wall", "cell", "output_folder", "saved_in", "carried", "why_nothing", "why_missing", "detail",
+    "waited",
     *Meters.model_fields,
 } - {"final"}  # fmt: skip
 
@@ -31,6 +32,15 @@ def full() -> Receipt:
     return receipt(
         **{
             **NEVER_STARTED,
+            "observed__box": {
+                "id": "4e" * 32,
+                "removed": True,
+                "waited": {
+                    "since": "2031-05-04T10:20:18.023+00:00",
+                    "seconds": 12.1,
+                    "steps": [{"name": "made", "offset_ms": 0.0, "duration_ms": 1.0}],
+                },
+            },
             "observed__seal": {
                 "before_start": False,
                 "engine": {

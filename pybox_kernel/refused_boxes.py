@@ -1,0 +1,69 @@
+"""What is remembered of boxes that had waited and were not used since they were no longer as required.
+
+``HOME/waiting/refused`` has the last of them, a line of JSON each; `pybox-kernel doctor` tells of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from pybox_kernel.errors import PyBoxError
+
+__all__ = ["Refused", "note_refused", "refused_lately"]
+
+MOST: Final = 20
+LATELY: Final = timedelta(days=7)
+LONGEST_WHY: Final = 500
+LARGEST_FILE: Final = 64 * 1024
+
+
+class Refused(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: AwareDatetime
+    """By this computer's wall clock."""
+    why: Annotated[str, Field(max_length=LONGEST_WHY)]
+
+
+def note_refused(home: Path, error: PyBoxError) -> None:
+    """What cannot be written is not remembered: the box is not used all the same."""
+    refused = Refused(at=datetime.now(UTC), why=error.message[:LONGEST_WHY])
+    with suppress(OSError):
+        folder = home / "waiting"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(folder / "refused.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = [*read(home), refused][-MOST:]
+            draft = folder / ".refused"
+            draft.write_text("".join(one.model_dump_json() + "\n" for one in kept), encoding="utf-8")
+            draft.replace(folder / "refused")
+        finally:
+            os.close(lock)
+
+
+def refused_lately(home: Path) -> tuple[Refused, ...]:
+    """Those of the last ``LATELY``, the oldest first."""
+    now = datetime.now(UTC)
+    return tuple(one for one in read(home) if now - LATELY <= one.at <= now)
+
+
+def read(home: Path) -> list[Refused]:
+    """All that can be read."""
+    try:
+        with (home / "waiting" / "refused").open("rb") as file:
+            lines = file.read(LARGEST_FILE).splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines[-MOST:]:
+        with suppress(ValidationError):
+            found.append(Refused.model_validate_json(line))
+    return found
