@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, get_args
 
 from pybox_kernel.carry_groups import (
     MOST_CARRIED,
@@ -28,7 +28,7 @@ from pybox_kernel.carry_reach import reached
 from pybox_kernel.cell_names import defined_names
 from pybox_kernel.errors import OptionError
 
-__all__ = ["MOST_BACK", "MOST_KEPT", "Carry"]
+__all__ = ["MOST_BACK", "MOST_KEPT", "Carry", "checked_mode"]
 
 MOST_BACK: Final = 100
 """Cells that ``back`` can go back at most."""
@@ -67,16 +67,17 @@ class Carry:
 
     # A cell
 
-    def going_in(self, source: str | bytes, cell: int | None = None) -> Sent | None:
-        """What goes in with a cell; None where nothing is carried."""
+    def going_in(self, source: str | bytes, cell: int | None = None, mode: Mode | None = None) -> Sent | None:
+        """What goes in with a cell; None where nothing is carried. ``mode`` is that of this cell, if it has its own."""
         with self._lock:
-            if self._mode == "off":
+            mode = mode or self._mode
+            if mode == "off":
                 return None
             groups = self._state.groups
             wanted = reached(text_of(source), groups)
             chosen = [bool(group.kind) or want for group, want in zip(groups, wanted, strict=True)]
             return Sent(
-                self._mode,
+                mode,
                 tuple(group for group, goes in zip(groups, chosen, strict=True) if goes),
                 tuple(group for group, goes in zip(groups, chosen, strict=True) if not goes),
                 MappingProxyType(dict(self._state.missing)),
@@ -88,7 +89,7 @@ class Carry:
         with self._lock:
             before = self._state
             if sent is None:
-                after = before if self._mode != "off" else without(before, source, Missing(cell, "off"))
+                after = without(before, source, Missing(cell, "off"))
             elif taken is None:
                 after = without(before, source, Missing(cell, "failed"))
             elif taken.broken is not None:
@@ -203,3 +204,11 @@ def kept_bytes(states: Iterable[State]) -> int:
 
 def text_of(source: str | bytes) -> str:
     return source if isinstance(source, str) else source.decode("utf-8", "replace")
+
+
+def checked_mode(wish: str) -> Mode:
+    """Raises OptionError for a word that is none."""
+    for mode in get_args(Mode):
+        if wish == mode:
+            return mode  # type: ignore[no-any-return]
+    raise OptionError(f"Carrying is on, off or keep, and not {wish[:40]!r}.", "Write --carry on, --carry off or keep.")

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from pybox_kernel.carry_groups import MOST_CARRIED
+from pybox_kernel.commands import FORMS
 from pybox_kernel.errors import OptionError
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.carry import names_listed, quiet_name
 from pybox_kernel.render.carry_table import carried_html, carried_text
 from pybox_kernel.session import Carry
 
-__all__ = ["FORMS", "carried", "obey"]
+__all__ = ["carried", "obey"]
 
 COMMAND: Final = "%pybox carry"
-FORMS: Final = "[off|on|keep|drop NAME ...|clear|back [N]]"
 NUMBER: Final = re.compile(r"[0-9]{1,5}")
 MODES: Final = {
     "off": "Off: cells below start with nothing of other cells, and leave nothing. What is carried now is kept for"

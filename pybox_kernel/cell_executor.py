@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from pybox_kernel.answers import Standing, answer, help_on_options
+from pybox_kernel.carry_commands import carried, obey
+from pybox_kernel.carry_groups import Mode
 from pybox_kernel.commands import Command, Options, command_of, options_of
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError
@@ -23,7 +25,7 @@ from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.words import words
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_name, safe_text
-from pybox_kernel.session import Asks, Session, share_folder
+from pybox_kernel.session import Asks, Carry, Session, share_folder
 from pybox_kernel.session_cells import SessionCells
 
 __all__ = ["CellExecutor", "Executed", "HostNames"]
@@ -59,8 +61,8 @@ class CellExecutor:
 
     ``publish`` and ``look`` are the page's. ``standing`` is what cells ask for where neither they nor a ``%pybox use``
     above them do, ``sealed`` which cells are sealed, in words, and ``names`` those of the Python outside of boxes,
-    where there is one. Used on one event loop, but for ``stop``, ``end``,
-    ``wait`` and ``close``, which any thread may call.
+    where there is one; ``carry`` whether cells leave values to one another before anybody says. Used on one event loop,
+    but for ``stop``, ``end``, ``wait`` and ``close``, which any thread may call.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class CellExecutor:
         standing: Callable[[], Options],
         sealed: Callable[[], str] = lambda: EVERY_CELL,
         names: HostNames | None = None,
+        carry: Mode = "off",
     ) -> None:
         self.page = Page(publish, look, self.stop)
         self.cells = SessionCells()
@@ -77,6 +80,8 @@ class CellExecutor:
         self._standing = standing
         self._sealed = sealed
         self._names = names
+        self.carry = Carry(carry)
+        """What they leave to one another."""
         self._used = Options()
         """What cells ask for since the last ``%pybox use``."""
         self._boxes: Session | None = None
@@ -99,6 +104,8 @@ class CellExecutor:
                 self.page.show(help_on_options())
             elif command.name == "use":
                 self._use(command.options)
+            elif command.name == "carry":
+                self._steer(command.words)
             elif command.name == "guard":
                 self.page.notice(safe_text(self._sealed()))
             else:
@@ -147,8 +154,12 @@ class CellExecutor:
         cell = number if asked.output is None else None
         own = [name for name in ("input", "output") if not getattr(of_the_notebook, name)]
         image = options.image or STDLIB.image
-        asks = Asks(image, options.timeout, options.input, options.output, cell, of_a_notebook=True, own=own)
-        return self._boxes.run_asked(program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined)
+        asks = Asks(
+            image, options.timeout, options.input, options.output, cell, options.carry, of_a_notebook=True, own=own
+        )
+        return self._boxes.run_asked(
+            program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined, carry=self.carry, cell=number
+        )
 
     def _conclude(self, result: RunResult, options: Options, number: int) -> Executed:
         told = failure(result)
@@ -182,6 +193,13 @@ class CellExecutor:
         self._used = options
         asked = f"Cells below ask for {self._used}." if str(self._used) else "Cells below ask for nothing special."
         self.page.notice(safe_name(f"{asked} What each gets stands on its receipt."))
+
+    def _steer(self, words: Sequence[str]) -> None:
+        done = obey(self.carry, words)
+        if done is None:
+            self.page.show(carried(self.carry))
+        else:
+            self.page.notice(safe_text(done))
 
     def _answer(self, command: Command) -> Mapping[str, str]:
         image = self._used.over(self._standing()).image or STDLIB.image

@@ -12,6 +12,7 @@ from pybox_kernel.errors import OptionError
 __all__ = [
     "CELL_MAGIC",
     "COMMANDS",
+    "FORMS",
     "MAGIC",
     "OPTIONS",
     "OTHER_NAMES",
@@ -36,6 +37,9 @@ class Word(NamedTuple):
     takes: str = ""
 
 
+FORMS: Final = "[off|on|keep|drop NAME ...|clear|back [N]]"
+"""What may stand behind ``%pybox carry``."""
+
 STATUS: Final = "status"
 """What a command is called that has no word."""
 
@@ -43,6 +47,7 @@ COMMANDS: Final = {
     "receipts": Word("all receipts of this session, as one table (`summary` does the same)"),
     "receipt": Word("one of them, unfolded: by the number of its cell, or by its id", "ID"),
     "doctor": Word("what is wrong on this computer, if anything, and what to do"),
+    "carry": Word("what cells leave to later ones: alone, the table of it", FORMS),
     "use": Word("what all later cells ask for", "OPTIONS"),
     "guard": Word("seals every later cell that does not begin with `%%host`", "on|off"),
     "help": Word("what can be asked for"),
@@ -61,6 +66,8 @@ class Option(NamedTuple):
     """It takes one value or more."""
     of_one_cell: bool = False
     """It cannot be asked for all later cells."""
+    alone: str = ""
+    """Its value where none is given; nothing where one must be."""
 
 
 OPTIONS: Final = {
@@ -68,6 +75,7 @@ OPTIONS: Final = {
     "--timeout": Option("timeout", "S", "a time limit in seconds", "10"),
     "--input": Option("input", "PATH", "files and folders that are copied into the box", "data/", many=True),
     "--output": Option("output", "DIR", "a new folder for the files that the cell makes", "results/"),
+    "--carry": Option("carry", "on|off|keep", "values of the cells before it, and its own for those below", alone="on"),
     "-i": Option("values_in", "NAME", "values that are copied into the box", "df", many=True, of_one_cell=True),
     "-o": Option("values_out", "NAME", "values that are brought back", "result", many=True, of_one_cell=True),
     "--replace": Option("replace", "", "lets -o replace what has that name already", of_one_cell=True),
@@ -86,6 +94,7 @@ class Options:
     timeout: str | None = None
     input: tuple[str, ...] = ()
     output: str | None = None
+    carry: str | None = None
     values_in: tuple[str, ...] = ()
     values_out: tuple[str, ...] = ()
     replace: bool = False
@@ -172,6 +181,8 @@ def read_options(words: list[str], before: str) -> Options:
         values = [value] if equals else []
         while option.value and words and not is_option(words[0]) and (option.many or not values):
             values.append(words.pop(0))
+        if option.alone and not values:
+            values = [option.alone]
         if option.value and not any(values):
             raise OptionError(f"{name} wants a value, {option.meaning}.", f"As in `{before} {name} {option.example}`.")
         if values and not option.value:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pybox_kernel.displays import Display
 from pybox_kernel.failures import Failure
@@ -22,6 +22,8 @@ from pybox_kernel.session_receipts import SessionReceipts
 __all__ = ["Page", "Publish"]
 
 log = logging.getLogger(__name__)
+
+NONE: Final[Mapping[str, object]] = {}
 
 
 class Publish(Protocol):
@@ -99,9 +101,15 @@ class Page:
         self._running.close()
         self._panels.close()
 
-    def show(self, data: Mapping[str, Any], display_id: str | None = None, message: str = "display_data") -> None:
+    def show(
+        self,
+        data: Mapping[str, Any],
+        display_id: str | None = None,
+        message: str = "display_data",
+        metadata: Mapping[str, object] = NONE,
+    ) -> None:
         transient = {} if display_id is None else {"display_id": display_id}
-        self._publish(message, {"data": data, "metadata": {}, "transient": transient})
+        self._publish(message, {"data": data, "metadata": metadata, "transient": transient})
 
     @property
     def _alive(self) -> bool:

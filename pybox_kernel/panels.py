@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
+from pybox_kernel.carry_chain import metadata_of
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render import widget
 
@@ -20,7 +21,11 @@ MOST_REOPENED: Final = 100
 
 class Show(Protocol):
     def __call__(
-        self, data: Mapping[str, object], display_id: str | None = None, message: str = "display_data"
+        self,
+        data: Mapping[str, object],
+        display_id: str | None = None,
+        message: str = "display_data",
+        metadata: Mapping[str, object] = ...,
     ) -> None: ...
 
 
@@ -35,6 +40,7 @@ class Panel(NamedTuple):
     """What takes its place."""
     widget: Any
     display_id: str
+    metadata: Mapping[str, object]
 
 
 class Panels:
@@ -56,14 +62,15 @@ class Panels:
 
     def show(self, receipt: Receipt, *, alive: bool, in_mid_line: bool = False) -> None:
         still = widget.bundle(receipt, in_mid_line=in_mid_line)
+        metadata = metadata_of(receipt)
         if not alive:
-            self._show(still)
+            self._show(still, metadata=metadata)
             return
         while len(self._alive) >= MOST_ALIVE:
             self._put_out()
-        panel = Panel(still, widget.panel(receipt), uuid4().hex)
+        panel = Panel(still, widget.panel(receipt), uuid4().hex, metadata)
         self._alive.append(panel)
-        self._show(widget.with_panel(still, panel.widget), panel.display_id)
+        self._show(widget.with_panel(still, panel.widget), panel.display_id, metadata=metadata)
         self._later(fresh_seconds(), lambda: self._put_out_with(panel))
 
     def reopen(self) -> None:
@@ -89,7 +96,7 @@ class Panels:
 
     def _put_out(self) -> None:
         panel = self._alive.popleft()
-        self._show(panel.still, panel.display_id, "update_display_data")
+        self._show(panel.still, panel.display_id, "update_display_data", panel.metadata)
         model_id = panel.widget.model_id
         self._closed.append((model_id, panel.widget.value))
         if model_id in self._kept:

@@ -12,8 +12,9 @@ from typing import NamedTuple, Self
 from pybox_kernel import files_in, files_out, image_build, image_store, images, leftovers, wheels
 from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import InputFile, checked_inputs, too_many
-from pybox_kernel.carry import Carry
+from pybox_kernel.carry import Carry, checked_mode
 from pybox_kernel.carry_course import parcel_of
+from pybox_kernel.carry_groups import Mode
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
@@ -73,6 +74,8 @@ class Asks(NamedTuple):
     output: str | None = None
     cell: int | None = None
     """The number of a cell that gets a folder of its own in ``output``, which many share."""
+    carry: str | None = None
+    """Whether it gets and leaves values, where it does not do as the other cells of its notebook."""
     of_a_notebook: bool = False
     """Which may be a stranger's: then files come from and go to nowhere but below its folder, and nothing hidden."""
     own: Collection[str] = ()
@@ -127,13 +130,15 @@ class Session:
         output: bool = False,
         carry: Carry | CarryIn | None = None,
         cell: int | None = None,
+        carry_mode: Mode | None = None,
         values: ValuesIn | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
         is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
         with the number of its cell: who misses one of them is told. Copies of ``inputs`` are put into the working
         directory; with ``output`` the files made or changed there are on the result. The cells of one notebook share a
-        ``carry``: what earlier ones left goes in, and what this one leaves comes out; ``cell`` is its number there."""
+        ``carry``: what earlier ones left goes in, and what this one leaves comes out; ``cell`` is its number there, and
+        ``carry_mode`` its own where it does not do as the others."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
         files = checked_inputs(policy, inputs)
@@ -141,8 +146,8 @@ class Session:
             raise too_many(policy)
         if files or output:
             policy = policy.with_files()
-        mode = carry.mode if isinstance(carry, Carry) else None
-        sent = carry.going_in(program, cell) if isinstance(carry, Carry) else None
+        mode = (carry_mode or carry.mode) if isinstance(carry, Carry) else None
+        sent = carry.going_in(program, cell, mode) if isinstance(carry, Carry) else None
         raw = carry if isinstance(carry, CarryIn) else parcel_of(sent) if sent is not None else None
         asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent, values)
         try:
@@ -202,6 +207,7 @@ class Session:
             output=asks.output is not None,
             carry=carry,
             cell=cell,
+            carry_mode=checked_mode(asks.carry) if asks.carry is not None else None,
         )
         return saved(result, asks.output, base, asks.cell) if asks.output is not None else result
 

@@ -31,14 +31,21 @@ def test_anything_else_is_a_program(code: str) -> None:
     assert command_of(code) is None
 
 
+def test_carry_takes_words_or_none_and_a_cell_may_ask_for_it_alone() -> None:
+    assert command_of("%pybox carry") == Command("carry")
+    assert command_of("%pybox carry drop df x") == Command("carry", words=("drop", "df", "x"))
+    assert options_of("%%pybox --carry\n1")[1] == options_of("%%pybox --carry on\n1")[1] == Options(carry="on")
+    assert options_of("%%pybox --carry keep --quiet\n1")[1] == Options(carry="keep", quiet=True)
+
+
 @pytest.mark.parametrize(
     ("code", "mistake"),
     [
         ("%pybox sumary", "There is no `%pybox sumary`. Did you mean `%pybox summary`?"),
         (
             "%pybox xyz",
-            "There is no `%pybox xyz`. There are `%pybox receipts`, `%pybox receipt`, `%pybox doctor`, `%pybox use`, "
-            "`%pybox guard`, `%pybox help`.",
+            "There is no `%pybox xyz`. There are `%pybox receipts`, `%pybox receipt`, `%pybox doctor`, `%pybox carry`, "
+            "`%pybox use`, `%pybox guard`, `%pybox help`.",
         ),
         ("%pybox receipts --all", "`%pybox receipts` takes nothing more. Leave it out."),
         ("%pybox receipt", "`%pybox receipt` wants one word more. Write `%pybox receipt ID`."),
@@ -99,7 +106,10 @@ def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
     ("line", "words"),
     [
         ("%%pybox --timout 5", "no option '--timout'. Did you mean --timeout S?"),
-        ("%%pybox fast", "no option 'fast'. There are --image NAME, --timeout S, --input PATH, --output DIR, -i NAME,"),
+        (
+            "%%pybox fast",
+            "no option 'fast'. There are --image NAME, --timeout S, --input PATH, --output DIR, --carry on|off|keep,",
+        ),
         ("%%pybox -timeout 5", "no option '-timeout'. Did you mean --timeout S?"),
         ("%%pybox --no-rise", "no option '--no-rise'. Did you mean --no-raise?"),
         ("%%pybox --quiet=1", "--quiet takes no value. Write `--quiet` alone."),

@@ -18,7 +18,13 @@ class Page:
         self.outputs: list[Mapping[str, Any]] = []
         self.by_id: dict[str, Mapping[str, Any]] = {}
 
-    def show(self, data: Mapping[str, Any], display_id: str | None = None, message: str = "display_data") -> None:
+    def show(
+        self,
+        data: Mapping[str, Any],
+        display_id: str | None = None,
+        message: str = "display_data",
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
         if message == "update_display_data":
             assert display_id in self.by_id
         else:
