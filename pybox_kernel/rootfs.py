@@ -12,15 +12,14 @@ import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tarfile
-import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from pybox_kernel.errors import SetupError
 from pybox_kernel.image_recipes import DebianBase
+from pybox_kernel.long_command import TookTooLong, follow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,49 +163,25 @@ def _run(command: list[str], folder: Path, epoch: int, progress: Callable[[str],
     environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(epoch), "TMPDIR": str(folder)}
     environment["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     log = folder / "mmdebstrap.log"
-    end = time.monotonic() + LONGEST_SECONDS
-    with log.open("wb") as output, log.open(errors="replace") as said:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            start_new_session=True,
-        )
-        try:
-            while process.poll() is None:
-                _pass_on(said.readlines(), progress)
-                if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
-                    raise disk_full(folder.parent)
-                if time.monotonic() > end:
-                    raise SetupError(
-                        f"Fetching Debian packages took longer than {LONGEST_SECONDS / 60:.0f} minutes.",
-                        "Look at this machine's network and run setup again; packages are fetched anew.",
-                    )
-                time.sleep(0.1)
-        finally:
-            _end(process)
-    if process.returncode != 0:
-        raise _failure(log.read_text(errors="replace"), folder)
 
-
-def _pass_on(lines: list[str], progress: Callable[[str], None]) -> None:
-    for line in lines:
+    def say(line: str) -> None:
         for start, said in SAID.items():
             if line.startswith(f"I: {start}"):
                 progress(said)
 
+    def look() -> None:
+        if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+            raise disk_full(folder.parent)
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends mmdebstrap and what works for it, and lets it take down what it set up; after 10 s it is killed."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    try:
+        status = follow(command, log, environment, LONGEST_SECONDS, say, look=look)
+    except TookTooLong:
+        raise SetupError(
+            f"Fetching Debian packages took longer than {LONGEST_SECONDS / 60:.0f} minutes.",
+            "Look at this machine's network and run setup again; packages are fetched anew.",
+        ) from None
+    if status != 0:
+        raise _failure(log.read_text(errors="replace"), folder)
 
 
 def disk_full(place: Path) -> SetupError:

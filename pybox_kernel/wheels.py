@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from pybox_kernel.errors import OptionError, SetupError
 from pybox_kernel.locks import MOST_PACKAGES, Lock, LockedPackage, lock_of, normal_name
+from pybox_kernel.long_command import TookTooLong, follow
 
 __all__ = ["Target", "check_pip", "fetch", "make_lock", "read_requirements"]
 
@@ -177,39 +175,20 @@ def _pip(arguments: list[str], folder: Path, target: Target, progress: Callable[
     command = [sys.executable, "-P", "-c", PIP, "--disable-pip-version-check", "--no-input", *arguments]
     environment = {**os.environ, "PIP_USER": "0", "PIP_PROGRESS_BAR": "off", "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     log = folder / "pip.log"
-    end = time.monotonic() + LONGEST_SECONDS
-    with log.open("wb") as output, log.open(errors="replace") as said:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            cwd=folder,
-            start_new_session=True,
-        )
-        try:
-            while process.poll() is None:
-                _pass_on(said.readlines(), progress)
-                if time.monotonic() > end:
-                    raise SetupError(
-                        f"Fetching packages took longer than {LONGEST_SECONDS / 60:.0f} minutes.",
-                        "Look at this computer's network and try again.",
-                    )
-                time.sleep(0.05)
-            _pass_on(said.readlines(), progress)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-    if process.returncode != 0:
-        raise _failure(log.read_text(errors="replace"), target)
 
-
-def _pass_on(lines: list[str], progress: Callable[[str], None]) -> None:
-    for line in lines:
+    def say(line: str) -> None:
         if found := SAID.match(line):
             progress(f"Fetching {normal_name(found[1])} {found[2]}{found[3] or ''}")
+
+    try:
+        status = follow(command, log, environment, LONGEST_SECONDS, say, folder=folder)
+    except TookTooLong:
+        raise SetupError(
+            f"Fetching packages took longer than {LONGEST_SECONDS / 60:.0f} minutes.",
+            "Look at this computer's network and try again.",
+        ) from None
+    if status != 0:
+        raise _failure(log.read_text(errors="replace"), target)
 
 
 def _failure(log: str, target: Target) -> SetupError:
