@@ -92,7 +92,7 @@ class Conversation:
         """The manifest always; what is large only as the box takes it."""
         program = self._program
         began = time.monotonic()
-        for piece in records_in(program.carry, program.values):
+        for piece in records_in(program.carry, program.values.parcel()):
             self._line.put(encode(b"N", piece))
             while self._line.waiting > MOST_WAITING:
                 self._stop.check()
@@ -102,7 +102,7 @@ class Conversation:
                     raise BoxError(f"The box ended before it had its values{self._line.last_words()}.", AGAIN)
                 if time.monotonic() > began + DELIVERY_SECONDS:
                     raise BoxError("The box does not take the values that are put into it.", AGAIN)
-        if program.carry is not None or program.values is not None:
+        if program.carry is not None or program.values.values:
             self._course.timeline.add("values put in", began, time.monotonic())
 
     # The program

@@ -16,12 +16,13 @@ from pybox_kernel.errors import PyBoxError
 from pybox_kernel.file_frames import FilesFromBox
 from pybox_kernel.frames import Ended
 from pybox_kernel.journal import new_token
-from pybox_kernel.parcels import VALUES_BYTES, CarryIn, ParcelReader, ValuesIn
+from pybox_kernel.parcels import VALUES_BYTES, CarryIn, ParcelReader
 from pybox_kernel.policy import Policy
 from pybox_kernel.receipt import Image, Problem, Waited
 from pybox_kernel.safe_display import safe_text
 from pybox_kernel.timeline import Timeline
 from pybox_kernel.transcript import Transcript
+from pybox_kernel.values import ValuesAsked
 
 __all__ = ["Course", "Program"]
 
@@ -49,7 +50,7 @@ class Program(NamedTuple):
     """Null where it is not a cell of a notebook whose cells may carry."""
     sent: Sent | None = None
     """What is known here of ``carry``."""
-    values: ValuesIn | None = None
+    values: ValuesAsked = ValuesAsked()
     """Values put into it and asked of it by name."""
 
 

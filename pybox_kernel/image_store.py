@@ -80,6 +80,12 @@ class RecordedImage(Value):
         return self
 
 
+def packages_of(recorded: RecordedImage) -> frozenset[str]:
+    """The names of the Python packages in it."""
+    offer = recorded.recipe.offer
+    return frozenset(pin.name for pin in offer.pins) if offer is not None else frozenset()
+
+
 class _Document(Value):
     format: Literal["pybox.images/1"]
     images: tuple[RecordedImage, ...]

@@ -20,6 +20,7 @@ __all__ = [
     "Box",
     "BoxFile",
     "Checked",
+    "CopiedValue",
     "End",
     "FileNotBrought",
     "How",
@@ -28,6 +29,7 @@ __all__ = [
     "KernelChecked",
     "Meters",
     "NotAsRequired",
+    "NotBroughtValue",
     "Observed",
     "Options",
     "Problem",
@@ -123,6 +125,26 @@ class InputCopy(BoxFile):
     ``name`` is its last part. Null where ``name`` is its path from there, or it came from Python."""
 
 
+class CopiedValue(Model):
+    """A value that was copied into the program, or came back from it. The hash is of its bytes as they were sent."""
+
+    name: str
+    kind: str
+    """In a few words: a list, a table of pandas."""
+    shape: tuple[Count, ...]
+    """How many entries; rows and columns; empty for what has none."""
+    bytes: Count
+    sha256: Sha256
+
+
+class NotBroughtValue(Model):
+    """A value that was asked for and did not come back."""
+
+    name: str
+    why: str
+    """In words that stand after the name, made safe to show."""
+
+
 class Options(Model):
     """What this run asked for beyond the policy's own values."""
 
@@ -136,6 +158,10 @@ class Options(Model):
     output_folder: str | None
     """The folder of this computer they are for, as it was written and made safe to show. Null where none was named:
     Python takes them from the result."""
+    values: tuple[CopiedValue, ...] = ()
+    """Values of this computer's Python that were copied into the program."""
+    values_wanted: tuple[str, ...] = ()
+    """Names of values that are to come back from it."""
 
 
 class Asked(Model):
@@ -314,6 +340,9 @@ class Said(Model):
     """How many more were not."""
     files_left: Count
     """Files it made or changed that stayed in the box since none were asked for."""
+    values: tuple[CopiedValue, ...] = ()
+    """What it left under the names that were asked for, and was made again here: its word too."""
+    values_not_brought: tuple[NotBroughtValue, ...] = ()
     lost: tuple[LostValue, ...] = ()
     """What it could not leave to later cells."""
     lost_more: Count = 0

@@ -21,6 +21,7 @@ from pybox_kernel.receipt import (
     Boundary,
     BoxFile,
     Checked,
+    CopiedValue,
     End,
     FileNotBrought,
     How,
@@ -28,6 +29,7 @@ from pybox_kernel.receipt import (
     KernelChecked,
     Meters,
     NotAsRequired,
+    NotBroughtValue,
     Observed,
     Options,
     Problem,
@@ -43,10 +45,11 @@ from pybox_kernel.receipt import Box as BoxFacts
 from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.seal import Look
 from pybox_kernel.transcript import StreamName
+from pybox_kernel.values import BroughtValue, Value, ValuesOut
 from pybox_kernel.walls import wall_of
 from pybox_kernel.witness import own_boot_id
 
-__all__ = ["not_saved", "saved_in", "with_folder", "write_receipt"]
+__all__ = ["not_saved", "saved_in", "with_folder", "with_values", "write_receipt"]
 
 
 def write_receipt(program: Program, course: Course) -> Receipt:
@@ -71,6 +74,8 @@ def write_receipt(program: Program, course: Course) -> Receipt:
                 output=program.output,
                 carry=program.mode or "off",
                 output_folder=None,
+                values=values_in(program),
+                values_wanted=program.values.wanted,
             ),
             seccomp_sha256=seccomp.PROFILE_SHA256,
             uid=box.identity.uid if box is not None else None,
@@ -203,6 +208,27 @@ def not_saved(receipt: Receipt, error: PyBoxError) -> Receipt:
             "problem": receipt.problem or problem,
         }
     )
+
+
+# Values
+
+
+def values_in(program: Program) -> tuple[CopiedValue, ...]:
+    return tuple(copied(value) for value in program.values.values)
+
+
+def copied(value: Value | BroughtValue) -> CopiedValue:
+    digest = hashlib.sha256(value.data).hexdigest()
+    return CopiedValue(name=value.name, kind=value.kind, shape=value.shape, bytes=len(value.data), sha256=digest)
+
+
+def with_values(receipt: Receipt, values: ValuesOut) -> Receipt:
+    """The receipt with what came of the values that were asked for."""
+    found = {
+        "values": tuple(copied(value) for value in values.brought),
+        "values_not_brought": tuple(NotBroughtValue(**item._asdict()) for item in values.not_brought),
+    }
+    return receipt.model_copy(update={"said": receipt.said.model_copy(update=found)})
 
 
 def lost_files(program: Program, course: Course) -> Iterator[Unknown]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import OutputFile
@@ -16,13 +16,14 @@ from pybox_kernel.engine import Engine
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.html_cleaner import CleanedHtml, HtmlCleaner
 from pybox_kernel.journal import Journal
-from pybox_kernel.parcels import CarryIn, Parcel, ValuesIn
+from pybox_kernel.parcels import CarryIn, Parcel
 from pybox_kernel.pool import Kind, Pool
 from pybox_kernel.receipt import Receipt
-from pybox_kernel.receipt_writer import write_receipt
+from pybox_kernel.receipt_writer import with_values, write_receipt
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.stop import Stop
 from pybox_kernel.transcript import ProgramError, Transcript, Watcher
+from pybox_kernel.values import ValuesOut, nothing, outcome
 from pybox_kernel.waiting_box import WaitingBox
 from pybox_kernel.witness import Witness
 
@@ -33,7 +34,6 @@ __all__ = [
     "ProgramError",
     "RunResult",
     "Stop",
-    "ValuesIn",
     "Watcher",
     "not_run",
     "run_program",
@@ -57,8 +57,8 @@ class RunResult:
     the program's word, also of a run that failed."""
     taken: TakenOut | None = None
     """What of it counts, checked; null where nothing does, since the run did not end so."""
-    values: Parcel | str | None = None
-    """The values that were asked for, likewise."""
+    values: ValuesOut = field(default_factory=ValuesOut)
+    """Those that were asked for: its word, and nothing of a run that did not end well."""
 
 
 def run_program(
@@ -111,20 +111,34 @@ def run_program(
                     waiting.destroy()
                     raise
     take(program, course)
+    receipt = write_receipt(program, course)
+    brought = values_of(program, course, receipt)
     return RunResult(
-        receipt=write_receipt(program, course),
+        receipt=with_values(receipt, brought),
         stdout=course.transcript.text("stdout"),
         stderr=course.transcript.text("stderr"),
         error=course.transcript.error,
         files=tuple(course.files.files) if course.files is not None else (),
         carried=course.carried.outcome() if program.carry is not None else None,
         taken=course.taken,
-        values=course.values.outcome() if program.values is not None and program.values.wanted else None,
+        values=brought,
     )
+
+
+def values_of(program: Program, course: Course, receipt: Receipt) -> ValuesOut:
+    """What came of the values that were asked for."""
+    wanted = program.values.wanted
+    if not wanted:
+        return ValuesOut()
+    if not receipt.ok:
+        return nothing(wanted, "did not come: only a cell that ends well gives values back")
+    return outcome(course.values.outcome(), wanted)
 
 
 def not_run(program: Program, error: PyBoxError) -> RunResult:
     """The result of a run for which no box could even be asked: no engine, no image."""
     course = Course(Transcript(None, HtmlCleaner().clean))
     course.set_problem(error)
-    return RunResult(write_receipt(program, course), SafeText(""), SafeText(""), None)
+    receipt = write_receipt(program, course)
+    brought = values_of(program, course, receipt)
+    return RunResult(with_values(receipt, brought), SafeText(""), SafeText(""), None, values=brought)

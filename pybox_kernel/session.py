@@ -22,7 +22,7 @@ from pybox_kernel.engine import Engine
 from pybox_kernel.errors import BoxError, OptionError, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_recipes import Offer
-from pybox_kernel.image_store import ImageStore, RecordedImage
+from pybox_kernel.image_store import ImageStore, RecordedImage, packages_of
 from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Journal, home_folder, home_path, new_token
 from pybox_kernel.leftovers import Sweep
@@ -34,11 +34,12 @@ from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.receipt_writer import not_saved, saved_in, with_folder
 from pybox_kernel.refused_boxes import note_refused
 from pybox_kernel.render.amounts import counted
-from pybox_kernel.runner import CarryIn, Program, RunResult, Stop, ValuesIn, Watcher, not_run, run_program
+from pybox_kernel.runner import CarryIn, Program, RunResult, Stop, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
 from pybox_kernel.seal import WAITING_SECONDS
 from pybox_kernel.session_witness import SessionWitness
 from pybox_kernel.timeline import Timeline
+from pybox_kernel.values import ValuesAsked, check_libraries
 from pybox_kernel.waiting_box import WaitingBox
 from pybox_kernel.waiting_places import Places, bounds_of_user
 from pybox_kernel.witness import Witness
@@ -131,14 +132,15 @@ class Session:
         carry: Carry | CarryIn | None = None,
         cell: int | None = None,
         carry_mode: Mode | None = None,
-        values: ValuesIn | None = None,
+        values: ValuesAsked | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
         is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
         with the number of its cell: who misses one of them is told. Copies of ``inputs`` are put into the working
         directory; with ``output`` the files made or changed there are on the result. The cells of one notebook share a
         ``carry``: what earlier ones left goes in, and what this one leaves comes out; ``cell`` is its number there, and
-        ``carry_mode`` its own where it does not do as the others."""
+        ``carry_mode`` its own where it does not do as the others. ``values`` are put into the cell's namespace, and
+        asked of it: those that came are on the result. Raises OptionError for one that the image cannot make."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
         files = checked_inputs(policy, inputs)
@@ -149,7 +151,8 @@ class Session:
         mode = (carry_mode or carry.mode) if isinstance(carry, Carry) else None
         sent = carry.going_in(program, cell, mode) if isinstance(carry, Carry) else None
         raw = carry if isinstance(carry, CarryIn) else parcel_of(sent) if sent is not None else None
-        asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent, values)
+        asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent)
+        asked = asked._replace(values=values or ValuesAsked())
         try:
             engine = self.engine()
             recorded = self._recorded(engine, policy)
@@ -157,6 +160,7 @@ class Session:
             return replace(not_run(asked, error), notices=self._sweep_once(engine))
         except PyBoxError as error:
             return not_run(asked, error)
+        check_libraries(asked.values, recorded.name, packages_of(recorded))
         notices = self._sweep_once(engine)
         image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
         with self._pool.cell() if self._pool is not None else nullcontext():
@@ -184,6 +188,7 @@ class Session:
         earlier: Mapping[str, int] | None = None,
         carry: Carry | None = None,
         cell: int | None = None,
+        values: ValuesAsked | None = None,
     ) -> RunResult:
         """As ``run``, for a person: what they ask for is read from what they wrote; paths count from the current
         folder. Raises InputError as well for files that cannot be read, and a folder that is taken."""
@@ -208,6 +213,7 @@ class Session:
             carry=carry,
             cell=cell,
             carry_mode=checked_mode(asks.carry) if asks.carry is not None else None,
+            values=values,
         )
         return saved(result, asks.output, base, asks.cell) if asks.output is not None else result
 

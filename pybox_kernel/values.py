@@ -30,6 +30,7 @@ from pybox_kernel.inside.value_bytes import (
     pack,
     unpack,
 )
+from pybox_kernel.parcels import Parcel, ValuesIn
 from pybox_kernel.safe_display import safe_name
 
 __all__ = [
@@ -38,8 +39,12 @@ __all__ = [
     "BroughtValue",
     "Value",
     "ValueNotBrought",
+    "ValuesAsked",
     "ValuesOut",
+    "check_libraries",
     "checked_wanted",
+    "nothing",
+    "outcome",
     "read",
     "taken",
 ]
@@ -65,6 +70,19 @@ class Value(NamedTuple):
     """What the box must have, to make it again: numpy, pandas or polars."""
 
 
+class ValuesAsked(NamedTuple):
+    """What one cell gets, and what is asked of it."""
+
+    values: tuple[Value, ...] = ()
+    """Made by ``taken``."""
+    wanted: tuple[str, ...] = ()
+    """Have passed ``checked_wanted``."""
+
+    def parcel(self) -> ValuesIn:
+        manifest = [{"name": value.name, "library": value.library, "size": len(value.data)} for value in self.values]
+        return ValuesIn(manifest, [value.data for value in self.values], self.wanted)
+
+
 class BroughtValue(NamedTuple):
     """A value as the program left it: its word, made again from plain data."""
 
@@ -72,7 +90,8 @@ class BroughtValue(NamedTuple):
     value: object
     kind: str
     shape: tuple[int, ...]
-    bytes: int
+    data: bytes
+    """What it was made from."""
 
 
 class ValueNotBrought(NamedTuple):
@@ -174,7 +193,25 @@ def fault_of(name: str) -> str | None:
     return None
 
 
+def check_libraries(asked: ValuesAsked, image: str, packages: Iterable[str]) -> None:
+    """Raises OptionError for a value that only a package can make which is not among those of the image."""
+    there = set(packages)
+    for value in asked.values:
+        if value.library is not None and value.library not in there:
+            raise OptionError(
+                f"{value.name} is made by {value.library}, and the box '{image}' does not have it.",
+                "Use `--image data`, which has numpy and pandas, or copy a list or a dict."
+                if value.library != "polars"
+                else f"Use an image of your own that has it, or copy {value.name}.to_dict(as_series=False).",
+            )
+
+
 # Out
+
+
+def outcome(came: Parcel | str, wanted: Sequence[str]) -> ValuesOut:
+    """What came of the values ``wanted``, or the reason why nothing did."""
+    return nothing(wanted, f"did not come: {came}") if isinstance(came, str) else read(*came, wanted)
 
 
 def read(manifest: bytes, payloads: Sequence[bytes], wanted: Iterable[str]) -> ValuesOut:
@@ -211,7 +248,7 @@ def nothing(wanted: Iterable[str], why: str) -> ValuesOut:
 
 def made(name: str, data: bytes) -> BroughtValue:
     value = unpack(data)
-    return BroughtValue(name, value, kind_of(value), shape_of(value), len(data))
+    return BroughtValue(name, value, kind_of(value), shape_of(value), data)
 
 
 # In words

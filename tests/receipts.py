@@ -57,7 +57,15 @@ def receipt(**changes: Any) -> Receipt:
         },
         "asked": {
             "policy": STDLIB.model_dump(),
-            "options": {"deadline_seconds": 2.0, "inputs": [], "output": False, "output_folder": None, "carry": "off"},
+            "options": {
+                "deadline_seconds": 2.0,
+                "inputs": [],
+                "output": False,
+                "output_folder": None,
+                "carry": "off",
+                "values": [],
+                "values_wanted": [],
+            },
             "seccomp_sha256": "3d" * 32,
             "uid": 20123,
         },
@@ -100,6 +108,8 @@ def receipt(**changes: Any) -> Receipt:
             "not_brought": [],
             "not_brought_unlisted": 0,
             "files_left": 0,
+            "values": [],
+            "values_not_brought": [],
             "lost": [],
             "lost_more": 0,
             "not_restored": [],
@@ -328,6 +338,18 @@ def samples() -> dict[str, Receipt]:
             unknown=[{"what": "files", "why": "looking through them took longer than 2 s"}],
         ),
         "files_left": receipt(said__files_left=2),
+        "values": receipt(
+            asked__options__values=[
+                {"name": "df", "kind": "table of pandas", "shape": [1000, 4], "bytes": 40_960, "sha256": "8a" * 32},
+                {"name": "n", "kind": "whole number", "shape": [], "bytes": 9, "sha256": "8b" * 32},
+            ],
+            asked__options__values_wanted=["means", "words", "model"],
+            said__values=[
+                {"name": "means", "kind": "array of float64", "shape": [4], "bytes": 60, "sha256": "8c" * 32},
+                {"name": "words", "kind": "list", "shape": [1], "bytes": 12, "sha256": "8d" * 32},
+            ],
+            said__values_not_brought=[{"name": "model", "why": "is of the type Model"}],
+        ),
         "carried": receipt(
             asked__options__carry="on",
             observed__carried=carried(
@@ -427,6 +449,10 @@ def spoiled(sample: Receipt, text: str) -> Receipt:
     said["files"] = [file]
     document["asked"]["options"]["inputs"] = [{**file, "source": text}]
     document["asked"]["options"]["output_folder"] = observed["saved_in"] = text
+    value = {"name": text, "kind": text, "shape": [1], "bytes": 1, "sha256": "6f" * 32}
+    said["values"] = document["asked"]["options"]["values"] = [value]
+    document["asked"]["options"]["values_wanted"] = [text]
+    said["values_not_brought"] = [{"name": text, "why": text}]
     said["not_brought"] = [{"name": text, "bytes": 1, "why": text}]
     said["lost"] = [{"name": text, "type": text, "why": text}]
     said["not_restored"] = [{"names": [text[:255]], "more_names": 0, "kind": text, "why": text}]

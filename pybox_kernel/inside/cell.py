@@ -72,8 +72,9 @@ def parsed(source: str) -> Cell:
     return Cell(found.text, tree_of(found.text), found.magics)
 
 
-def run_cell(source: str) -> tuple[int, bool]:
-    """Runs the cell; its exit status, and whether it reached its last statement."""
+def run_cell(source: str, before: Callable[[Namespace], object]) -> tuple[int, bool]:
+    """Runs the cell, after ``before`` was given its namespace; its exit status, and whether it reached its last
+    statement."""
     # Not str.splitlines, which splits at more than Python does: at a form feed, for one.
     source_lines[:] = io.StringIO(source, newline=None).readlines()
     source = "".join(source_lines)
@@ -85,6 +86,7 @@ def run_cell(source: str) -> tuple[int, bool]:
             write(cell.text)
         if cell.tree.body:
             last_statement = (cell.tree.body[-1].lineno, cell.tree.body[-1].col_offset)
+        before(namespace)
         inner: Callable[[], object] = lambda: execute(cell, namespace)  # noqa: E731
         if cell.magics:
             from pybox_kernel.inside.cell_magics import wrapped

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pybox_kernel.inside.parcels import Delivery
+
 SOURCE = 4
 NICER = 10
 
@@ -85,6 +87,30 @@ def flush_files() -> None:
         raise failed
 
 
+def prepare_for(manifest: dict[str, Any]) -> None:
+    if manifest["values"] or manifest["wanted"]:
+        from pybox_kernel.inside import values
+
+        values.prepare()
+
+
+def put_in(delivery: Delivery, namespace: dict[str, Any]) -> None:
+    if delivery.values:
+        from pybox_kernel.inside import values
+
+        values.restore(delivery.manifest["values"], delivery.values, namespace)
+
+
+def take_out(delivery: Delivery) -> None:
+    if delivery.manifest["wanted"]:
+        from pybox_kernel.inside import values
+
+        try:
+            values.send(delivery.manifest["wanted"], sys.modules["__main__"].__dict__)
+        except BaseException:  # then nothing comes, and that is seen
+            pass
+
+
 def finish(status: int, completed: bool, own_pid: int) -> None:
     """What the end of a Python program does, without tearing down modules: threads joined, exit functions run."""
     import atexit
@@ -139,10 +165,12 @@ def main() -> None:
     sys.path.insert(0, "")
     sys.argv = [""]
     events.say(b"r")
-    delivery = parcels.receive(SOURCE)
-    outcome = cell.run_cell(delivery.source.removeprefix("\ufeff"))
+    delivery = parcels.receive(SOURCE, prepare_for)
+    outcome = cell.run_cell(delivery.source.removeprefix("\ufeff"), lambda namespace: put_in(delivery, namespace))
     if show_figures is not None:  # of a cell that failed too: its error is told by now, whatever time drawing takes
         show_figures()
+    if outcome == (0, True):
+        take_out(delivery)
     finish(*outcome, own_pid)
 
 

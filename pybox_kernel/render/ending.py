@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from pybox_kernel.render import values
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
 from pybox_kernel.render.carry import lost_note
 from pybox_kernel.render.walls import FEWER_TASKS, LESS_DATA, advice, longer_limit
@@ -311,6 +312,7 @@ def circumstances(receipt: Receipt, tone: Tone) -> Iterator[str]:
         yield f"wrote {counted(said.files_left, 'file')} in its box; to get {them(said.files_left)}: {OUTPUT}"
     if said.withheld:
         yield f"{counted(sum(item.number for item in said.withheld), 'thing')} withheld"
+    yield from values.note(receipt)
     yield from lost_note(receipt)
     if how != "deadline" and observed.meters.ran_seconds is not None:
         yield f"{seconds(observed.meters.ran_seconds)} of {receipt.asked.options.deadline_seconds:g} s"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybox_kernel.render import carry
+from pybox_kernel.render import carry, values
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
 from pybox_kernel.render.walls import in_marks
@@ -136,7 +136,7 @@ def words(receipt: Receipt) -> Words:
     act = "try" if started else "do"
     main = (("seen", told.seen), ("not known", told.not_known), (act, told.to_do))
     sections = (
-        Section("Allowed", (allowed(receipt), *given(receipt), *carry.allowed(receipt))),
+        Section("Allowed", (allowed(receipt), *given(receipt), *values.allowed(receipt), *carry.allowed(receipt))),
         Section(SEEN, (*told.seen, *also_seen(receipt), *carry.seen(receipt))),
         Section(SAID, tuple(said(receipt))),
         Section(NOT_KNOWN, (*told.not_known, *also_not_known(receipt))),
@@ -255,6 +255,7 @@ def said(receipt: Receipt) -> Iterator[str]:
     if len(told.withheld) > MOST_LISTED:
         yield f"And {len(told.withheld) - MOST_LISTED} more withheld."
     yield from files(receipt)
+    yield from values.said(receipt)
     yield from carry.said(receipt)
     if not told.completed:
         yield "Not that it reached its last line."

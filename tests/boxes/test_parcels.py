@@ -56,7 +56,7 @@ os._exit(0)
 
 def test_without_carry_nothing_is_taken(session: Session) -> None:
     result = session.run(SAY + "say(b'k', record(b'm', b'{}')); say(b'w', record(b'm', b'{}')); print('done')")
-    assert (result.carried, result.values, result.stdout, result.receipt.ok) == (None, None, "done\n", True)
+    assert (result.carried, result.values, result.stdout, result.receipt.ok) == (None, ((), ()), "done\n", True)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ OF_CARRYING = {
     "carry", "carried", "why_missing", "detail", "lost", "lost_more", "not_restored", "not_restored_more",
 }  # fmt: skip
 """What receipts of cells that carry nothing have always done without."""
+OF_VALUES = {"values", "values_wanted", "values_not_brought"}
+"""What receipts of cells that neither get nor give values have always done without."""
 MAY_BE_NULL = {
     "image", "uid", "source", "exit_code", "signal", "kind", "id", "removed", "error", "problem", "text", "traceback",
     "wall", "cell", "output_folder", "saved_in", "carried", "why_nothing", "why_missing", "detail",
@@ -100,6 +102,12 @@ def full() -> Receipt:
                 "taken_out_more": 1,
                 "why_nothing": "its account of it cannot be read",
             },
+            "asked__options__values": [
+                {"name": "df", "kind": "table of pandas", "shape": [3, 2], "bytes": 90, "sha256": "8a" * 32}
+            ],
+            "asked__options__values_wanted": ["n", "x"],
+            "said__values": [{"name": "n", "kind": "number", "shape": [0], "bytes": 9, "sha256": "8b" * 32}],
+            "said__values_not_brought": [{"name": "x", "why": "did not come"}],
             "said__lost": [{"name": "f", "type": "TextIOWrapper", "why": "an open file"}],
             "said__lost_more": 1,
             "said__not_restored": [{"names": ["c"], "more_names": 0, "kind": "", "why": "ValueError"}],
@@ -192,7 +200,7 @@ def test_a_field_left_out_is_refused(path: Path) -> None:
     del at(found, path[:-1])[path[-1]]
     if path[-1] in MAY_BE_LEFT_OUT:
         assert Receipt.from_json(json.dumps(found)) == full()
-    elif path[-1] in OF_CARRYING:
+    elif path[-1] in OF_CARRYING | OF_VALUES:
         assert Receipt.from_json(json.dumps(found)) != full()
     else:
         assert str(path[-1]) in refused(found)
