@@ -26,6 +26,7 @@ from pybox_kernel.image_offers import in_words
 from pybox_kernel.image_recipes import DebianBase, Recipe, RegistryBase, Value, program_files
 from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, LOOK, LOOK_BASE, RECIPE_LABEL, dockerfile
 from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage, base_in_use
+from pybox_kernel.safe_display import safe_name
 from pybox_kernel.seal import PYTHON
 
 if TYPE_CHECKING:
@@ -212,10 +213,13 @@ def _said_in(engine: Engine, image_id: str, build: str, command: list[str], kind
 
 
 def _compare(inside: _Inside, recipe: Recipe) -> None:
-    if inside.programs != {program.name: program.sha256 for program in recipe.programs}:
+    wanted = {program.name: program.sha256 for program in recipe.programs}
+    differing = sorted(name for name, _ in inside.programs.items() ^ wanted.items())
+    if differing:
+        named = ", ".join(safe_name(name, 60) for name in differing[:5])
         raise SetupError(
-            "The in-box programs of the new image are not those that PyBox put there.",
-            "Run setup again, while nothing changes PyBox's own files.",
+            f"The in-box programs of the new image are not those that PyBox put there: {named}.",
+            "Run setup again, while nothing changes PyBox's own files; leave out a package that was built with it.",
         )
 
 

@@ -38,7 +38,7 @@ for name in sys.argv[1:]:
 """
 
 FINISH: Final = f"""\
-import compileall, os, py_compile, shutil, signal, site, stat, subprocess, sys, sysconfig
+import compileall, os, py_compile, shutil, signal, site, stat, subprocess, sys, sysconfig, tempfile
 
 if sys.version_info < (3, 11):
     sys.exit("the Python of this base is " + sys.version.split()[0] + "; PyBox needs 3.11 or newer")
@@ -88,9 +88,10 @@ if os.path.isdir(offer):
     os.chown(work, 65534, 65534)
     environment = {{"PATH": "/usr/bin:/bin", "HOME": work, "MPLCONFIGDIR": work, "MPLBACKEND": "agg"}}
     environment.update((name + "_NUM_THREADS", "1") for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR"))
+    words = tempfile.TemporaryFile()  # no pipe: a process that it leaves running would hold that open
     tried = subprocess.run(
         [{PYTHON!r}, "-I", "-B", "-c", {TRY!r}, *names], cwd="/", env=environment, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, errors="replace", user=65534, group=65534, extra_groups=[], timeout=300,
+        stdout=subprocess.DEVNULL, stderr=words, user=65534, group=65534, extra_groups=[], timeout=300,
     )
     # What it left running would go on beside what root does below. This is the first process of the container.
     if os.getpid() != 1:
@@ -100,12 +101,15 @@ if os.path.isdir(offer):
     except ProcessLookupError:
         pass
     if tried.returncode:
-        sys.exit((tried.stderr.strip().splitlines() or ["exit status %d" % tried.returncode])[-1])
+        words.seek(max(0, words.seek(0, 2) - 4000))
+        said = words.read().decode(errors="replace")
+        sys.exit((said.strip().splitlines() or ["exit status %d" % tried.returncode])[-1])
     fonts = os.path.join(offer, "matplotlib")
     os.mkdir(fonts, 0o755)
     for name in sorted(os.listdir(work))[:100]:
-        if name.startswith("fontlist-") and name.endswith(".json"):
-            with open(os.open(os.path.join(work, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        path = os.path.join(work, name)
+        if name.startswith("fontlist-") and name.endswith(".json") and stat.S_ISREG(os.lstat(path).st_mode):
+            with open(path, "rb") as file:
                 content = file.read(4_000_000)
             with open(os.path.join(fonts, name), "wb") as file:
                 file.write(content)
@@ -121,13 +125,34 @@ for root, folders, files in os.walk({PROGRAMS!r}, topdown=False):
 """Runs once in the new image, by the image's own Python, as root and without network."""
 
 LOOK: Final = f"""\
-import hashlib, json, os, platform
+import hashlib, importlib.util, json, marshal, os, platform, stat
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+def is_compiled_from(source, path):
+    try:
+        return marshal.loads(read(importlib.util.cache_from_source(path))[16:]) == compile(source, path, "exec")
+    except (OSError, ValueError, EOFError, TypeError):
+        return False
+
+folder = {PROGRAMS!r}
+paths = [os.path.join(root, name) for root, folders, files in os.walk(folder) for name in folders + files]
 programs = {{}}
-for name in os.listdir({PROGRAMS!r}):
-    if name.endswith(".py"):
-        with open(os.path.join({PROGRAMS!r}, name), "rb") as file:
-            programs[name] = hashlib.sha256(file.read()).hexdigest()
+for path in [folder, *paths]:
+    facts = os.lstat(path)
+    if facts.st_uid or facts.st_mode & 0o222 or not (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
+        programs[os.path.relpath(path, folder)] = "may be changed"
+files = {{path for path in paths if os.path.isfile(path)}}
+# Python runs what is compiled, without a look at the source.
+for path in [path for path in files if path.endswith(".py")]:
+    source = read(path)
+    same = is_compiled_from(source, path)
+    told = hashlib.sha256(source).hexdigest() if same else "otherwise compiled"
+    programs.setdefault(os.path.relpath(path, folder), told)
+    files -= {{path, importlib.util.cache_from_source(path)}}
+programs.update((os.path.relpath(path, folder), "one too many") for path in files)
 packages = []
 if os.path.exists("/var/lib/dpkg/status"):
     with open("/var/lib/dpkg/status", encoding="utf-8", errors="replace") as file:
@@ -139,7 +164,8 @@ if os.path.exists("/var/lib/dpkg/status"):
 found = {{"python": platform.python_version(), "machine": platform.machine()}}
 print(json.dumps({{**found, "programs": programs, "packages": packages}}))
 """
-"""Runs in a container of the finished image and says what is in it, as one line of JSON."""
+"""Runs in a container of the finished image and says what is in it, as one line of JSON: of the in-box programs the
+hashes, or what is wrong with them."""
 
 
 LOOK_BASE: Final = """\

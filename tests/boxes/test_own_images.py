@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
 
 from pybox_kernel import image_build, images
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
 from pybox_kernel.errors import SetupError
 from pybox_kernel.image_offers import own_offer
 from pybox_kernel.image_recipes import program_files
@@ -22,7 +25,7 @@ from pybox_kernel.image_store import ImageStore, RecordedImage, require
 from pybox_kernel.journal import Journal
 from pybox_kernel.locks import parse_lock
 from pybox_kernel.policy import policy_for
-from pybox_kernel.seal import PROGRAMS
+from pybox_kernel.seal import PROGRAMS, PYTHON
 from pybox_kernel.session import Session
 from tests.packages import Index
 
@@ -213,6 +216,101 @@ def test_a_package_changes_nothing_of_the_image_while_it_is_built(shelf: Shelf) 
     assert len(told) == 5
     assert shelf.printed(f"import os; print(os.listdir('{OFFER}/matplotlib'))") == "['fontlist-told.json']\n"
     assert [program.name for program in made.recipe.programs] == [file.name for file in program_files()]
+
+
+# A daemon that outlives the import and tries to get at PyBox's own part: while an image is built, and in every box.
+DAEMON = f"""
+import os, signal, sys, threading
+def attack():
+    for path in ("{PROGRAMS}/warden.py", "{PROGRAMS}/runner.py", "{PYTHON}", "{OFFER}/preload"):
+        try:
+            with open(path, "w") as file:
+                file.write("print('mine')")
+        except OSError:
+            pass
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
+    for folder in ("{PROGRAMS}/__pycache__", "{OFFER}/packages", "/tmp/pybox-offer", "/box", "/tmp"):
+        try:
+            os.chmod(folder, 0o777)
+        except OSError:
+            pass
+        for name in ("json.py", "warden.cpython-311.pyc", "fontlist-x.json"):
+            try:
+                os.symlink("/etc/shadow", os.path.join(folder, name))
+            except OSError:
+                pass
+    for signum in (signal.SIGSTOP, signal.SIGKILL):
+        try:
+            os.kill(1, signum)
+        except OSError:
+            pass
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for signum in range(1, 65):
+            try:
+                signal.signal(signum, signal.SIG_IGN)
+            except (OSError, ValueError):
+                pass
+        while True:
+            attack()
+    os._exit(0)
+os.wait()
+"""
+
+
+def in_box_programs(shelf: Shelf, image: RecordedImage) -> dict[str, bytes]:
+    """As the engine copies them out of the image; nothing of the image runs for it."""
+    api = docker.APIClient(base_url=DEFAULT_ADDRESS, version="1.41")
+    name = f"pybox-{NAME}-copy"
+    try:
+        shelf.engine.create(name, {"Image": image.id, "Cmd": ["true"]})
+        stream, _ = api.get_archive(name, PROGRAMS)
+        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+            files = {member.name.partition("/")[2]: tar.extractfile(member) for member in tar if member.isfile()}
+            return {path: file.read() for path, file in files.items() if file is not None}
+    finally:
+        shelf.engine.remove(name)
+        api.close()
+
+
+def test_a_daemon_of_a_package_changes_no_in_box_program_in_the_build_nor_in_a_box(shelf: Shelf) -> None:
+    clean = in_box_programs(shelf, shelf.store.load()["stdlib"])
+    shelf.index.add_wheel("small", {"small.py": DAEMON})
+    made = shelf.build("small", preload=("small",))
+    found = in_box_programs(shelf, made)
+    assert {name: data for name, data in found.items() if name.endswith(".py")} == {
+        program.name: program.content for program in program_files()
+    }
+    assert found.keys() == clean.keys()
+    with Session(Journal(shelf.home)) as session:
+        receipt = session.run("print('words')\nwhile True: pass", deadline_seconds=1, policy=policy_for(NAME)).receipt
+    assert receipt.observed.seal.before_start
+    assert receipt.observed.end.how == "deadline"
+    assert receipt.observed.meters.ran_seconds == pytest.approx(1, abs=0.3)
+    assert receipt.observed.box.removed
+
+
+CHANGES = f"""
+import glob, marshal, os
+compiled = glob.glob("{PROGRAMS}/__pycache__/runner.*")[0]
+with open(compiled, "r+b") as file:
+    file.seek(16)
+    file.write(marshal.dumps(compile("pass", "runner.py", "exec")))
+open("{PROGRAMS}/json.py", "w").close()
+os.chmod("{PROGRAMS}/warden.py", 0o666)
+"""
+
+
+def test_an_image_whose_in_box_programs_are_others_is_not_taken(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.index.add_wheel("small", SMALL)
+    command, steps = json.dumps(["python3", "-c", CHANGES]), image_build.dockerfile
+    monkeypatch.setattr(image_build, "dockerfile", lambda *of, **more: f"{steps(*of, **more)}RUN {command}\n")
+    message = shelf.refuse("small").message
+    assert message.endswith("are not those that PyBox put there: json.py, runner.py, warden.py.")
 
 
 def test_a_package_runs_nothing_before_it_is_imported_and_stands_behind_the_standard_library(shelf: Shelf) -> None:
