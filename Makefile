@@ -4,7 +4,7 @@
 notebook := notebooks/00-try-to-break-out.ipynb
 bin := .venv/bin
 checked := pybox_kernel tests benchmarks scripts
-# Tests wait for the engine most of their time; each file of them is run by one process, in its order.
+# Processes that run tests side by side: most of the time a test waits for the engine.
 workers := 2
 
 .PHONY: help setup demo lab test bench soak clean
@@ -29,7 +29,7 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 	$(bin)/ruff format --check $(checked)
 	$(bin)/mypy
 	$(bin)/lint-imports
-	$(bin)/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder -m "not soak and not alone"
+	$(bin)/python -m pytest -n $(workers) --no-loadscope-reorder -m "not soak and not alone"
 	$(bin)/python -m pytest -m alone
 
 bench: ## measures a run beside a plain `docker run`

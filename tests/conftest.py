@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import docker
 import pytest
@@ -19,10 +20,26 @@ from pybox_kernel.image_store import ImageStore, RecordedImage, require
 from pybox_kernel.journal import home_path
 from pybox_kernel.session import Session
 
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
+
 # In a fresh checkout the first text drawn waits for a table of all characters to be made, a second and more: that says
 # nothing of the code under test. A failure prints what makes it happen again.
 settings.register_profile("pybox", suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("pybox")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Each file is run by one process, in its order; those of the browser all by one, with one Lab and one Chromium."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "tests/browser" if file.startswith("tests/browser/") else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -69,7 +69,7 @@ def open_context(chromium: Browser) -> Iterator[Open]:
     def open_one(**options: object) -> BrowserContext:
         settings = {"viewport": {"width": 1280, "height": 900}, "service_workers": "block", **options}
         opened.append(chromium.new_context(**settings))  # type: ignore[arg-type]
-        opened[-1].set_default_timeout(10_000)
+        opened[-1].set_default_timeout(30_000)
         return opened[-1]
 
     yield open_one
