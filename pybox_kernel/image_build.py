@@ -214,7 +214,7 @@ def _said_in(engine: Engine, image_id: str, build: str, command: list[str], kind
 
 def _compare(inside: _Inside, recipe: Recipe) -> None:
     wanted = {program.name: program.sha256 for program in recipe.programs}
-    differing = sorted(name for name, _ in inside.programs.items() ^ wanted.items())
+    differing = sorted({name for name, _ in inside.programs.items() ^ wanted.items()})
     if differing:
         named = ", ".join(safe_name(name, 60) for name in differing[:5])
         raise SetupError(
