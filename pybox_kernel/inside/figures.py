@@ -97,7 +97,7 @@ def bundle_of(figure: Any) -> dict[str, Any]:
 
 def drawn(figure: Any) -> tuple[bytes, float]:
     """The PNG, and at how many dots per inch it was drawn. The figure is left as it was."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # type: ignore[import-not-found]
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas_before, asked = figure.canvas, figure.dpi
     canvas = FigureCanvasAgg(figure)  # the pixels go with it
@@ -128,8 +128,8 @@ def fitting(width: float, height: float, dpi: float) -> float:
 
 def drawn_at(dpi: float, figure: Any, canvas: Any) -> tuple[bytes, float]:
     """Once over the whole figure, and cut; only where something stands outside it, once more for that."""
-    from matplotlib import rcParams  # type: ignore[import-not-found]
-    from matplotlib.transforms import Bbox  # type: ignore[import-not-found]
+    from matplotlib import rcParams
+    from matplotlib.transforms import Bbox
 
     figure.dpi = dpi
     canvas.draw()
