@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from pybox_kernel.session import RunResult
 
-__all__ = ["__version__", "run"]
+__all__ = ["__version__", "load_ipython_extension", "run", "unload_ipython_extension"]
 
 __version__ = "0.1.0"
 
@@ -23,3 +25,16 @@ def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunRes
     )
 
     return session.run(source, deadline_seconds=deadline_seconds)
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """``%load_ext pybox_kernel``: gives an ordinary notebook, or IPython, ``%%pybox`` and ``%pybox``."""
+    from pybox_kernel import magic
+
+    magic.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    from pybox_kernel import magic
+
+    magic.unload(shell)

@@ -76,8 +76,8 @@ def verdict(findings: Iterable[Finding]) -> str:
 
 
 def row_of(finding: Finding) -> tuple[str, str]:
-    advice = f" {finding.advice}" if finding.advice else ""
-    return finding.what, f"{MARKS[finding.state]} {finding.found}{advice and '.'}{advice}"
+    advice = f". {finding.advice}" if finding.advice else ""
+    return finding.what, f"{MARKS[finding.state]} {finding.found.rstrip('.')}{advice}"
 
 
 def help_on_commands() -> Bundle:

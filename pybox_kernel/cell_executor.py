@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from pybox_kernel.answers import Standing, answer, help_on_options
 from pybox_kernel.carry_commands import carried, obey
@@ -27,8 +27,9 @@ from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.session import Asks, Carry, Session, share_folder
 from pybox_kernel.session_cells import SessionCells
+from pybox_kernel.values import checked_wanted
 
-__all__ = ["CellExecutor", "Executed", "HostNames"]
+__all__ = ["CellExecutor", "Executed"]
 
 log = logging.getLogger(__name__)
 
@@ -46,16 +47,6 @@ class Executed(NamedTuple):
     """The exit status that it would have had at a shell."""
 
 
-class HostNames(Protocol):
-    """The names of a Python outside of boxes. What is behind them is never shown to a box but where it is asked for."""
-
-    def check_receipt(self, options: Options) -> None:
-        """Raises OptionError where the receipt cannot be bound to the name that is asked for."""
-        ...
-
-    def bind_receipt(self, name: str, receipt: Receipt) -> None: ...
-
-
 class CellExecutor:
     """What comes of a cell goes to its page: its output, an ``error`` if it did not run to its end, its receipt.
 
@@ -71,7 +62,7 @@ class CellExecutor:
         look: Callable[[], str],
         standing: Callable[[], Options],
         sealed: Callable[[], str] = lambda: EVERY_CELL,
-        names: HostNames | None = None,
+        names: MutableMapping[str, Any] | None = None,
         carry: Mode = "off",
     ) -> None:
         self.page = Page(publish, look, self.stop)
@@ -141,7 +132,7 @@ class CellExecutor:
                     if not run.done():
                         stop.set()
                         await asyncio.wait([run])
-            return self._conclude(await run, asked.over(self._used), number)
+            return self._conclude(await run, asked, number)
         finally:
             self._stop = None
             self._idle.set()
@@ -149,8 +140,7 @@ class CellExecutor:
     def _run(self, program: str, asked: Options, number: int, outbox: Outbox, stop: Stop) -> RunResult:
         if self._boxes is None:
             self._boxes = Session.open()
-        of_the_notebook = asked.over(self._used)
-        options = of_the_notebook.over(self._standing())
+        options, of_the_notebook = self._options(asked), asked.over(self._used)
         cell = number if asked.output is None else None
         own = [name for name in ("input", "output") if not getattr(of_the_notebook, name)]
         image = options.image or STDLIB.image
@@ -161,7 +151,11 @@ class CellExecutor:
             program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined, carry=self.carry, cell=number
         )
 
-    def _conclude(self, result: RunResult, options: Options, number: int) -> Executed:
+    def _options(self, asked: Options) -> Options:
+        return asked.over(self._used).over(self._standing())
+
+    def _conclude(self, result: RunResult, asked: Options, number: int) -> Executed:
+        options = self._options(asked)
         told = failure(result)
         ran_and_failed = told is not None and result.receipt.observed.end.how not in ("not_started", "stopped")
         let_go = options.no_raise and ran_and_failed
@@ -170,13 +164,15 @@ class CellExecutor:
         for notice in result.notices:
             self.page.notice(safe_text(notice))
         if self._names is not None and options.receipt is not None:
-            self._names.bind_receipt(options.receipt, result.receipt)
+            self._names[options.receipt] = result.receipt
         self.page.receipt(result.receipt, number, shown=not options.quiet or words(result.receipt).tone != "ok")
         return Executed(None if let_go else told, result, exit_status(result.receipt))
 
     def _check_names(self, asked: Options) -> None:
-        if self._names is not None:
-            self._names.check_receipt(asked)
+        if self._names is not None and asked.receipt is not None:
+            check_name(asked, self._names)
+        elif self._names is not None:
+            return
         elif asked.values_in or asked.values_out:
             raise OptionError(
                 "Here nothing runs outside of a box, so there are no values to copy with -i and -o.",
@@ -226,3 +222,10 @@ class CellExecutor:
         """Ends what it started, after the last cell."""
         if self._boxes is not None:
             self._boxes.close()
+
+
+def check_name(asked: Options, names: Mapping[str, Any]) -> None:
+    """Raises OptionError where the receipt cannot be bound to the name that is asked for."""
+    name = asked.receipt or ""
+    bound = names.get(name)
+    checked_wanted([name], names, replace=asked.replace or isinstance(bound, Receipt))

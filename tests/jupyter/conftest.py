@@ -142,8 +142,8 @@ def start_kernel(kernelspec: str) -> Start:
     """Starts a kernel; ends it at the end of the block."""
 
     @contextmanager
-    def start(folder: Path | None = None, **variables: str) -> Iterator[Kernel]:
-        manager = KernelManager(kernel_name=kernelspec)
+    def start(folder: Path | None = None, name: str = kernelspec, **variables: str) -> Iterator[Kernel]:
+        manager = KernelManager(kernel_name=name)
         manager.start_kernel(cwd=str(folder) if folder else None, env={**os.environ, **variables})
         client = manager.client()
         client.start_channels()
@@ -164,6 +164,15 @@ def start_kernel(kernelspec: str) -> Start:
 @pytest.fixture(scope="module")
 def kernel(start_kernel: Start) -> Iterator[Kernel]:
     with start_kernel() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def ordinary(start_kernel: Start) -> Iterator[Kernel]:
+    """An ordinary Python kernel with PyBox's magics."""
+    with start_kernel(name="python3") as started:
+        loaded = started.run("%load_ext pybox_kernel")
+        assert loaded.reply["content"]["status"] == "ok", loaded.messages
         yield started
 
 

@@ -1,0 +1,58 @@
+"""What could be written at the cursor in a line with ``%pybox`` or ``%%pybox``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pybox_kernel import session
+from pybox_kernel.commands import CELL_MAGIC, COMMANDS, MAGIC, OPTIONS
+from pybox_kernel.errors import PyBoxError
+
+__all__ = ["offered"]
+
+
+def offered(text: str, names: Iterable[str]) -> list[str]:
+    """``text`` is the line up to the cursor; ``names`` are those of values that could be copied into a box."""
+    magic, *words = re.split(r"\s+", text.lstrip())
+    if not words or magic not in (MAGIC, CELL_MAGIC):
+        return []
+    begun, before = words[-1], words[:-1]
+    if magic == MAGIC and before[:1] != ["use"]:
+        found = of_commands(before)
+    else:
+        found = of_options([word for word in before if word != "use"], magic == CELL_MAGIC, names)
+    return [word for word in found if word.startswith(begun)]
+
+
+def of_commands(before: list[str]) -> Iterable[str]:
+    if not before:
+        return COMMANDS
+    word = COMMANDS.get(before[0])
+    return word.takes.split("|") if word is not None and len(before) == 1 and "|" in word.takes else ()
+
+
+def of_options(before: list[str], of_one_cell: bool, names: Iterable[str]) -> list[str]:
+    """Values first, where the last option takes some, and then the options that are not there yet."""
+    there = [word for word in before if word in OPTIONS]
+    option = OPTIONS[there[-1]] if there else None
+    values: list[str] = []
+    if option is not None and option.value and (option.many or before[-1] == there[-1]):
+        if option.field == "image":
+            values = images()
+        elif option.field == "values_in":
+            values = sorted(name for name in names if not name.startswith("_"))
+        if before[-1] == there[-1]:
+            return values  # an option comes after a value
+    return values + [
+        name
+        for name, other in OPTIONS.items()
+        if (name not in there or other.many) and (of_one_cell or not other.of_one_cell)
+    ]
+
+
+def images() -> list[str]:
+    try:
+        return sorted(session.known_images())
+    except PyBoxError:
+        return []
