@@ -27,7 +27,7 @@ from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.session import Asks, Carry, Session, share_folder
 from pybox_kernel.session_cells import SessionCells
-from pybox_kernel.values import checked_wanted
+from pybox_kernel.values import ValuesAsked, checked_wanted, taken
 
 __all__ = ["CellExecutor", "Executed"]
 
@@ -90,8 +90,7 @@ class CellExecutor:
             if command is None:
                 program, asked = options_of(code)
                 if not asked.help:
-                    self._check_names(asked)
-                    return await self._execute(program, asked, number)
+                    return await self._execute(program, asked, self._values(asked), number)
                 self.page.show(help_on_options())
             elif command.name == "use":
                 self._use(command.options)
@@ -110,7 +109,7 @@ class CellExecutor:
             return Executed(told, None, status)
         return Executed(None, None, ExitStatus.OK)
 
-    async def _execute(self, program: str, asked: Options, number: int) -> Executed | None:
+    async def _execute(self, program: str, asked: Options, values: ValuesAsked, number: int) -> Executed | None:
         self._idle.clear()
         try:
             self._stop = stop = Stop()
@@ -125,7 +124,7 @@ class CellExecutor:
 
             outbox = Outbox(send)
             async with self.page.running(outbox):
-                run = asyncio.ensure_future(asyncio.to_thread(self._run, program, asked, number, outbox, stop))
+                run = asyncio.ensure_future(asyncio.to_thread(self._run, program, asked, values, number, outbox, stop))
                 try:
                     await outbox.deliver(run)
                 finally:  # whatever happens here, no run goes on without someone who waits for it
@@ -137,7 +136,9 @@ class CellExecutor:
             self._stop = None
             self._idle.set()
 
-    def _run(self, program: str, asked: Options, number: int, outbox: Outbox, stop: Stop) -> RunResult:
+    def _run(
+        self, program: str, asked: Options, values: ValuesAsked, number: int, outbox: Outbox, stop: Stop
+    ) -> RunResult:
         if self._boxes is None:
             self._boxes = Session.open()
         options, of_the_notebook = self._options(asked), asked.over(self._used)
@@ -148,7 +149,14 @@ class CellExecutor:
             image, options.timeout, options.input, options.output, cell, options.carry, of_a_notebook=True, own=own
         )
         return self._boxes.run_asked(
-            program, asks, watcher=outbox, stop=stop, earlier=self.cells.defined, carry=self.carry, cell=number
+            program,
+            asks,
+            watcher=outbox,
+            stop=stop,
+            earlier=self.cells.defined,
+            carry=self.carry,
+            cell=number,
+            values=values,
         )
 
     def _options(self, asked: Options) -> Options:
@@ -163,23 +171,36 @@ class CellExecutor:
             (self.page.error_as_text if let_go else self.page.error)(told)
         for notice in result.notices:
             self.page.notice(safe_text(notice))
-        if self._names is not None and options.receipt is not None:
-            self._names[options.receipt] = result.receipt
+        self._bind(options, result)
         self.page.receipt(result.receipt, number, shown=not options.quiet or words(result.receipt).tone != "ok")
         return Executed(None if let_go else told, result, exit_status(result.receipt))
 
-    def _check_names(self, asked: Options) -> None:
-        if self._names is not None and asked.receipt is not None:
-            check_name(asked, self._names)
-        elif self._names is not None:
-            return
-        elif asked.values_in or asked.values_out:
-            raise OptionError(
-                "Here nothing runs outside of a box, so there are no values to copy with -i and -o.",
-                "Leave them out: each cell brings all it needs.",
-            )
-        elif asked.receipt is not None:
+    def _values(self, asked: Options) -> ValuesAsked:
+        """Copies of what the cell is to get. Raises OptionError before anything is run."""
+        if self._names is not None:
+            if asked.receipt is not None:
+                again = isinstance(self._names.get(asked.receipt), Receipt)
+                checked_wanted([asked.receipt], self._names, replace=asked.replace or again)
+            wanted = checked_wanted(asked.values_out, self._names, replace=asked.replace)
+            return ValuesAsked(taken(asked.values_in, self._names), wanted)
+        if asked.receipt is not None:
             self.page.notice(safe_name(f"Nothing runs outside of a box here, so nothing is bound to {asked.receipt}."))
+        carries = (self._options(asked).carry or self.carry.mode) != "off"
+        if (asked.values_in or asked.values_out) and not carries:
+            raise OptionError(
+                "-i and -o copy values between a box and the cells around it, and here each cell is on its own.",
+                "`%pybox carry on` lets cells have what those above them made; or leave -i and -o out.",
+            )
+        return ValuesAsked()
+
+    def _bind(self, options: Options, result: RunResult) -> None:
+        """Gives the values that came back their names, and the receipt the one that was asked for."""
+        if self._names is None:
+            return
+        for value in result.values.brought:
+            self._names[value.name] = value.value
+        if options.receipt is not None:
+            self._names[options.receipt] = result.receipt
 
     def _use(self, options: Options) -> None:
         image = options.over(self._standing()).image or STDLIB.image
@@ -222,10 +243,3 @@ class CellExecutor:
         """Ends what it started, after the last cell."""
         if self._boxes is not None:
             self._boxes.close()
-
-
-def check_name(asked: Options, names: Mapping[str, Any]) -> None:
-    """Raises OptionError where the receipt cannot be bound to the name that is asked for."""
-    name = asked.receipt or ""
-    bound = names.get(name)
-    checked_wanted([name], names, replace=asked.replace or isinstance(bound, Receipt))

@@ -178,3 +178,20 @@ def test_the_extension_can_be_unloaded_and_imports_nothing_heavy_before(ordinary
     assert ordinary.run("%pybox\n1").reply["content"]["status"] == "error"
     ordinary.run("%load_ext pybox_kernel")
     assert ordinary.run("%%pybox\nprint(1)").text("stdout") == "1\n"
+
+
+def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> None:
+    ordinary.run("given = [1, {'k': (1, 2)}]\ntaken = 'mine'")
+    cell = ordinary.run("%%pybox -i given -o back half\nback = given + [len(given)]\nhalf = 0.5")
+    assert cell.reply["content"]["status"] == "ok"
+    assert value(ordinary, "back, half") == "([1, {'k': (1, 2)}, 2], 0.5)"
+    assert "There is a taken already" in ordinary.run("%%pybox -o taken\ntaken = 1").error["evalue"]
+    assert "There is a given already" in ordinary.run("%%pybox --receipt given\n1").error["evalue"]
+    assert value(ordinary, "taken") == "'mine'"
+    ordinary.run("%%pybox -o taken --replace\ntaken = 1")
+    assert value(ordinary, "taken") == "1"
+    ordinary.run("%%pybox -o taken --replace --no-raise\ntaken = 2\n1 / 0")
+    assert value(ordinary, "taken") == "1"
+    for name in ("__name__", "class", "not-a-name", "print"):
+        assert ordinary.run(f"%%pybox -o {name}\n1").error["ename"] == "PyBoxCellError"
+    assert "no missing to copy" in ordinary.run("%%pybox -i missing\n1").error["evalue"]
