@@ -46,7 +46,7 @@ def test_the_first_output_is_sent_at_once_and_the_last_is_sent() -> None:
 
     [first, last] = delivered(fill)
     assert (first[:2], last[:2]) == (("stdout", "first"), ("stdout", "last"))
-    assert first[2] < 0.1
+    assert first[2] < 0.4, "before the last has come"
 
 
 def test_what_comes_faster_than_messages_may_is_put_together_in_order() -> None:

@@ -122,13 +122,13 @@ def test_what_is_no_answer_ends_its_use(answer: object, other: OtherEnd) -> None
     assert other.witness.look(77, ID) is None
     assert other.witness.meters({}) is None
     assert other.witness.standing({}) is None
-    assert time.monotonic() - began < 0.1, "it is not even asked"
+    assert time.monotonic() - began < 0.3, "it is not even asked"
 
 
 def test_silence_ends_its_use_in_time(other: OtherEnd) -> None:
     began = time.monotonic()
     assert other.witness.look(77, ID) is None
-    assert 0.3 < time.monotonic() - began < 1
+    assert 0.3 < time.monotonic() - began < 2
     assert not other.witness.usable
 
 
