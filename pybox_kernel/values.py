@@ -24,6 +24,7 @@ from pybox_kernel.inside.value_bytes import (
     LARGEST,
     LIBRARIES,
     Cannot,
+    NotLoaded,
     TooLarge,
     Wrong,
     module_of,
@@ -230,7 +231,7 @@ def read(manifest: bytes, payloads: Sequence[bytes], wanted: Iterable[str]) -> V
         if name in sent:
             try:
                 brought.append(made(name, sent[name]))
-            except LookupError as error:
+            except NotLoaded as error:
                 why = f"is made by {error.args[0]}, which this Python has not imported"
                 not_brought.append(ValueNotBrought(name, why))
             except (Wrong, MemoryError, RecursionError):

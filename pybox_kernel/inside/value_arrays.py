@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["built", "described"]
+__all__ = ["built", "described", "place_in"]
 
 SIZED = ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 PLAIN = frozenset(["|b1", "|i1", "|u1", *(order + kind for order in "<>" for kind in SIZED)])
@@ -37,6 +37,10 @@ def described(value: Any) -> tuple[str, Any]:
     if type(value) is not numpy.ndarray:
         raise Cannot("is of the type numpy.%s, and only plain arrays are copied" % type(value).__name__[:60])
     return "array", parts_of(value)
+
+
+def place_in(_value: Any, _place: str) -> str:
+    return ""
 
 
 def parts_of(array: Any) -> tuple[str, tuple[int, ...], bytes]:

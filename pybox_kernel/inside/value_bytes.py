@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["DEEPEST", "LARGEST", "MOST_PARTS", "Cannot", "TooLarge", "Wrong", "pack", "unpack"]
+__all__ = ["DEEPEST", "LARGEST", "MOST_PARTS", "Cannot", "NotLoaded", "TooLarge", "Wrong", "pack", "unpack"]
 
 LARGEST = 8 << 20
 """Bytes of all values that go one way."""
@@ -39,9 +39,18 @@ LENGTH = struct.Struct("<I")
 NUMBER = struct.Struct("<q")
 FLOAT = struct.Struct("<d")
 COMPLEX = struct.Struct("<dd")
-LIBRARIES = {"datetime": "value_dates", "numpy": "value_arrays"}
-MADE_BY = {"date": "datetime", "time": "datetime", "moment": "datetime", "span": "datetime",
-           "array": "numpy", "number": "numpy"}  # fmt: skip
+LIBRARIES = {
+    "datetime": "value_dates",
+    "numpy": "value_arrays",
+    "pandas": "value_tables",
+    "polars": "value_polars",
+}
+MADE_BY = {
+    **dict.fromkeys(("date", "time", "moment", "span"), "datetime"),
+    **dict.fromkeys(("array", "number"), "numpy"),
+    **dict.fromkeys(("table", "column", "index", "stamp", "stretch", "missing"), "pandas"),
+    **dict.fromkeys(("polars table", "polars column"), "polars"),
+}
 """The library that makes a value of this kind."""
 
 
@@ -67,6 +76,10 @@ class Wrong(ValueError):
     """Bytes that are no value."""
 
 
+class NotLoaded(Exception):
+    """A value is of a library that is not loaded: its name."""
+
+
 def pack(value: object, most: int = LARGEST) -> bytes:
     """Raises Cannot for what has no such form, TooLarge for what takes more than ``most`` bytes."""
     writer = Writer(most)
@@ -75,7 +88,7 @@ def pack(value: object, most: int = LARGEST) -> bytes:
 
 
 def unpack(data: bytes) -> object:
-    """Raises Wrong for whatever ``pack`` does not make, and LookupError for a kind whose library is not there."""
+    """Raises Wrong for whatever ``pack`` does not make, and NotLoaded."""
     reader = Reader(data)
     value = reader.read(0)
     if reader.at != len(data):
@@ -114,9 +127,14 @@ class Writer:
         library = module_of(kind)
         if library not in LIBRARIES:
             raise Cannot("is " + name_of(kind))
-        made_by, plainer = module_for(library).described(value)
+        module = module_for(library)
+        made_by, plainer = module.described(value)
         self.put_long(b"x", made_by.encode())
-        self.write(plainer, depth + 1)
+        try:
+            self.write(plainer, depth + 1)
+        except Cannot as error:
+            error.place = module.place_in(value, error.place)
+            raise
 
     def write_constant(self, value: Any, _: int) -> None:
         self.put(b"N" if value is None else b"T" if value else b"F")
@@ -307,12 +325,12 @@ CONSTANTS = {b"N": None, b"T": True, b"F": False}
 
 
 def build(kind: str, plainer: object) -> Any:
-    """What a plainer value is made into. Raises Wrong, or LookupError where the library for it is not loaded."""
+    """What a plainer value is made into. Raises Wrong, or NotLoaded where the library for it is not there."""
     library = MADE_BY.get(kind)
     if library is None:
         raise Wrong("an unknown kind")
     if library not in sys.modules and library != "datetime":
-        raise LookupError(library)
+        raise NotLoaded(library)
     return module_for(library).built(kind, plainer)
 
 

@@ -11,10 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["built", "described", "zone_name", "zone_named"]
+__all__ = ["built", "described", "place_in", "zone_name", "zone_named"]
 
 DAY = 86_400_000_000
 """Microseconds."""
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""In which libraries count time, in a second."""
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
+"""Of the years 1 to 9999, which Python's own dates have."""
 ZONE = re.compile(r"[A-Za-z0-9_+-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,3}")
 
 
@@ -48,6 +52,10 @@ def built(kind: str, plainer: Any) -> Any:
     except (TypeError, ValueError, OverflowError) as error:
         raise Wrong("no %s" % kind) from error
     return moment if kind == "moment" else moment.timetz()
+
+
+def place_in(_value: Any, _place: str) -> str:
+    return ""
 
 
 def microseconds(value: datetime.time | datetime.datetime) -> int:
