@@ -30,7 +30,7 @@ from pybox_kernel.transcript import Display
 from tests.boxes.engine_between import EngineBetween, Fault
 from tests.conftest import Outside
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.alone]  # the engine has less than a second for an answer
 
 SHORT = 0.8
 """Seconds that a call may take here; elsewhere it is 5 or 10."""
