@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("boxes")]
 
@@ -63,6 +65,48 @@ def test_two_notebooks_that_ask_for_one_folder_at_once_both_get_their_files(star
             number = cells[0].reply["content"]["execution_count"]
             found = {(tmp_path / place.format(number=number) / "made.txt").read_text() for place in places}
             assert found == {str(one.pid), str(other.pid)}
+
+
+IN_METADATA = {
+    "image": "data", "timeout": 20, "input": ["in"], "output": "out", "use": "--timeout 20 --input in --output out",
+    "carry": True, "options": "--timeout 20 --input in --output out", "memory_bytes": 1 << 40, "network": True,
+}  # fmt: skip
+ASKING = {"pybox": IN_METADATA, "pybox_kernel": IN_METADATA, **IN_METADATA, "tags": ["pybox", "--timeout 20"]}
+LOOKS = "import os\nprint(os.listdir())\nopen('made.txt', 'w').close()"
+
+
+def assert_nothing_was_granted(text: str, receipt: str, folder: Path) -> None:
+    assert text == "[]\n"
+    assert "128 MB of memory, half a processor core, 2 seconds, 32 processes" in receipt
+    assert "no network, none of your files" in receipt
+    assert [path.name for path in folder.iterdir()] == ["in"]
+
+
+def test_what_a_notebooks_metadata_asks_for_is_never_obeyed(kernelspec: str, tmp_path: Path) -> None:
+    put(tmp_path)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LOOKS, metadata=ASKING)], metadata=ASKING)
+    NotebookClient(notebook, kernel_name=kernelspec, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    [printed, receipt] = notebook.cells[0].outputs
+    assert_nothing_was_granted(printed.text, receipt.data["text/html"], tmp_path)
+
+
+def test_what_the_metadata_of_a_request_asks_for_is_never_obeyed(start_kernel: Any, tmp_path: Path) -> None:
+    """As a page could send it along with a cell."""
+    put(tmp_path)
+    with start_kernel(tmp_path) as kernel:
+        content = {
+            "code": LOOKS,
+            "silent": False,
+            "store_history": True,
+            "user_expressions": ASKING,
+            "stop_on_error": True,
+        }
+        asked = kernel.client.session.msg("execute_request", {**content, **ASKING, "cellId": "1"}, metadata=ASKING)
+        kernel.client.shell_channel.send(asked)
+        cell = kernel.wait(asked["header"]["msg_id"])
+    shown = cell.of("display_data")[-1]["data"]
+    assert_nothing_was_granted(cell.text("stdout"), shown["text/html"], tmp_path)
+    assert cell.reply["content"]["user_expressions"] == {}
 
 
 def test_settings_that_cannot_be_change_nothing(kernel: Any) -> None:
