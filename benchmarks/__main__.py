@@ -19,7 +19,7 @@ from pathlib import Path
 
 import docker
 
-from benchmarks import files
+from benchmarks import data, files
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, in_turn
 from pybox_kernel import run, seccomp
@@ -126,6 +126,7 @@ def main() -> None:
     report = "\n".join(
         [
             *lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells),
+            *data.lines(data.data(rounds)),
             *files.lines(*files.files(rounds)),
         ]
     )

@@ -13,10 +13,11 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from pybox_kernel.errors import OptionError, SetupError
 
-__all__ = ["DISPLAY_NAMES", "KERNEL_NAME", "install"]
+__all__ = ["DATA_KERNEL_NAME", "DISPLAY_NAMES", "KERNEL_NAME", "install"]
 
 KERNEL_NAME = "pybox-sealed"
-DISPLAY_NAMES = {KERNEL_NAME: "PyBox (sealed)", "pybox-sealed-data": "PyBox (sealed, data)"}
+DATA_KERNEL_NAME = "pybox-sealed-data"
+DISPLAY_NAMES = {KERNEL_NAME: "PyBox (sealed)", DATA_KERNEL_NAME: "PyBox (sealed, data)"}
 """What Jupyter's launcher shows for each kernel."""
 
 

@@ -57,7 +57,7 @@ def longer_limit_line(receipt: Receipt) -> str:
 
 def longer_limit(limit: float, longest: float) -> str:
     if limit < longest:
-        return f"A longer limit ({longest:g} s at most), or less work at a time."
+        return f"Less work at a time, or a longer limit, {longest:g} s at most. {asking(f'--timeout {longest:g}')}"
     return "Less work at a time."
 
 

@@ -203,7 +203,10 @@ def test_a_run_that_met_its_deadline() -> None:
         "Still running at 2 s; it and everything it had started were stopped. The box's own timer ended it at 2 s."
     )
     assert told(found, "not known") == "Whether it would have finished."
-    assert told(found, "try") == "A longer limit (30 s at most), or less work at a time."
+    assert told(found, "try") == (
+        "Less work at a time, or a longer limit, 30 s at most."
+        " Put this line first in the cell: %%pybox --timeout 30 (at a shell, add --timeout 30)."
+    )
     longest = {"asked__options__deadline_seconds": STDLIB.longest_deadline_seconds}
     found = words(receipt(observed__end=ended("deadline"), **UNFINISHED, **longest))
     assert told(found, "try") == "Less work at a time."
