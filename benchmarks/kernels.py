@@ -22,7 +22,7 @@ class KernelClient:
         """Seconds from the request of each cell to its first output."""
 
     def run(self, code: str, *, prints: bool = True) -> None:
-        """Returns when the kernel is idle again. Raises RuntimeError if the cell fails, or prints otherwise than said."""
+        """Returns when the kernel is idle again. Raises RuntimeError if the cell fails, or prints not as said."""
         began = time.perf_counter()
         asked = self._client.execute(code)
         first = None

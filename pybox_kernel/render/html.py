@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["notice_html", "render_html"]
 
 COLOURS: Final[dict[Tone, str]] = {"ok": "#2da44e", "warn": "#9a6700", "stop": "#8250df", "bad": "#cf222e"}
-GREY: Final = "#8b949e"
+GREY: Final = "#999"
 PALE: Final = "#8884"
 CLEAR: Final = "#0000"
 AT_LIMIT: Final = 0.95
@@ -105,7 +105,8 @@ def meter(found: Meter, calm: str, at_limit: str) -> str:
 def step(found: StepBar, colour: str) -> str:
     start = min(found.start, 0.99)
     end = max(found.start + found.length, start + 0.01)
-    drawn = bar(f"{CLEAR} {start:.0%},{colour if found.is_program else GREY} 0 {end:.0%},{CLEAR} 0")
+    before = f"{CLEAR} {start:.0%}," if start >= 0.005 else ""
+    drawn = bar(f"{before}{colour if found.is_program else GREY} 0 {end:.0%},{CLEAR} 0")
     text = f"{escape(found.name)}: {escape(found.duration)}"
     return f"{drawn}<b>{text}</b>" if found.is_program else f"{drawn}{text}"
 
@@ -113,7 +114,7 @@ def step(found: StepBar, colour: str) -> str:
 def bar(stops: str) -> str:
     """Only drawn: what it shows always stands behind it in words."""
     style = "display:inline-block;width:10em;height:7px;background:linear-gradient"
-    return f"<i style='{style}(90deg,{stops})'></i>\u2002"
+    return f"<i style='{style}(90deg,{stops})'></i> "
 
 
 def json(receipt: Receipt) -> str:

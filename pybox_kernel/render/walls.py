@@ -57,7 +57,10 @@ def longer_limit_line(receipt: Receipt) -> str:
 
 def longer_limit(limit: float, longest: float) -> str:
     if limit < longest:
-        return f"Less work at a time, or a longer limit, {longest:g} s at most. {asking(f'--timeout {longest:g}')}"
+        return (
+            f"Less work at a time, or up to {longest:g} s:"
+            f" %%pybox --timeout {longest:g} as the first line (at a shell, add --timeout {longest:g})."
+        )
     return "Less work at a time."
 
 

@@ -204,8 +204,7 @@ def test_a_run_that_met_its_deadline() -> None:
     )
     assert told(found, "not known") == "Whether it would have finished."
     assert told(found, "try") == (
-        "Less work at a time, or a longer limit, 30 s at most."
-        " Put this line first in the cell: %%pybox --timeout 30 (at a shell, add --timeout 30)."
+        "Less work at a time, or up to 30 s: %%pybox --timeout 30 as the first line (at a shell, add --timeout 30)."
     )
     longest = {"asked__options__deadline_seconds": STDLIB.longest_deadline_seconds}
     found = words(receipt(observed__end=ended("deadline"), **UNFINISHED, **longest))
