@@ -22,6 +22,7 @@ def parcel_of(sent: Sent) -> CarryIn:
     manifest = {
         "keep": sent.mode == "keep",
         "limit": sent.limit,
+        "cell": sent.cell,
         "groups": [
             {"names": group.names, "kind": group.kind or None, "size": len(group.data)} for group in sent.groups
         ],

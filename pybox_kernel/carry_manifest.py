@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import keyword
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
@@ -42,6 +42,8 @@ class OutGroup(Strict):
     types: Annotated[tuple[Text, ...], Field(max_length=MOST_NAMES)]
     kind: Kind = None
     needs: Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)] = ()
+    same: bool = False
+    """It is the group of this name that went in, byte for byte, and did not come again."""
     size: Count
 
 
@@ -60,6 +62,7 @@ class OutNotRestored(Strict):
 class Manifest(Strict):
     groups: Annotated[tuple[OutGroup, ...], Field(max_length=MOST_NAMES)]
     lost: Annotated[tuple[OutLost, ...], Field(max_length=MOST_NAMES)] = ()
+    lost_more: Count = 0
     not_restored: Annotated[tuple[OutNotRestored, ...], Field(max_length=MOST_NAMES)] = ()
 
 
@@ -71,39 +74,41 @@ def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
         told = Manifest.model_validate_json(parcel.manifest)
     except ValidationError:
         return TakenOut(broken="its account of it cannot be read")
-    wrong = first_wrong(told, parcel, sent)
+    went_in = {(group.names, group.kind): group for group in sent.groups}
+    wrong = first_wrong(told, parcel, sent, went_in)
     if wrong is not None:
         return TakenOut(broken=wrong)
-    groups = tuple(
-        Group(
-            names=group.names,
-            types=group.types,
-            kind=group.kind or "",
-            needs=group.needs,
-            data=data,
-            sha256=hashlib.sha256(data).hexdigest(),
-            run=run,
-            cell=sent.cell,
-        )
-        for group, data in zip(told.groups, parcel.payloads, strict=True)
-    )
-    before = {(group.names, group.kind): group for group in sent.groups}
+    payloads = iter(parcel.payloads)
+    groups = []
+    for item in told.groups:
+        before = went_in.get((item.names, item.kind or ""))
+        if before is not None and item.same:
+            groups.append(before)
+            continue
+        data = next(payloads)
+        digest = hashlib.sha256(data).hexdigest()
+        if before is not None and before.sha256 == digest:
+            groups.append(before)
+            continue
+        kind = item.kind or ""
+        groups.append(Group(item.names, item.types, kind, item.needs, data, digest, run, sent.cell))
     return TakenOut(
-        groups=tuple(unchanged(group, before.get((group.names, group.kind))) for group in groups),
+        groups=tuple(groups),
         lost=tuple(Lost(item.name, item.type, item.why) for item in told.lost),
         not_restored=tuple(NotRestored(item.names, item.kind or "", item.why) for item in told.not_restored),
     )
 
 
-def unchanged(group: Group, before: Group | None) -> Group:
-    """The group that went in, where the same came out: it keeps the run that it came from."""
-    return before if before is not None and before.sha256 == group.sha256 else group
-
-
-def first_wrong(told: Manifest, parcel: Parcel, sent: Sent) -> str | None:
+def first_wrong(
+    told: Manifest, parcel: Parcel, sent: Sent, went_in: Mapping[tuple[tuple[str, ...], str], Group]
+) -> str | None:
     sizes = [group.size for group in told.groups]
-    if sizes != [len(data) for data in parcel.payloads]:
+    if [group.size for group in told.groups if not group.same] != [len(data) for data in parcel.payloads]:
         return "its account of it does not fit what came"
+    for group in told.groups:
+        before = went_in.get((group.names, group.kind or "")) if group.same else None
+        if group.same and (before is None or len(before.data) != group.size):
+            return "it calls the same what did not go in"
     if sum(sizes) > sent.limit:
         return "it is more than all cells together may leave"
     if any(bool(group.names) == (group.kind is not None) for group in told.groups):
@@ -118,7 +123,6 @@ def first_wrong(told: Manifest, parcel: Parcel, sent: Sent) -> str | None:
         return "it has a name that is none"
     if repeated(names) or repeated(group.kind for group in told.groups if group.kind is not None):
         return "it has a name twice"
-    went_in = {(group.names, group.kind) for group in sent.groups}
     if any((item.names, item.kind or "") not in went_in for item in told.not_restored):
         return "it tells of what did not go in"
     return None

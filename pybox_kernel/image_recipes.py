@@ -7,12 +7,14 @@ packages by theirs, the steps of the build. Its ``sha256`` stands in every recei
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from pybox_kernel.errors import SetupError
 from pybox_kernel.image_steps import dockerfile
 from pybox_kernel.locks import MOST_PACKAGES, Lock, LockedPackage
 
@@ -138,9 +140,25 @@ class ProgramFile(NamedTuple):
 
 
 def program_files() -> tuple[ProgramFile, ...]:
-    """The in-box programs of this installation: the Python files of ``inside``, in order of name."""
-    paths = sorted((Path(__file__).parent / "inside").glob("*.py"))
-    return tuple(ProgramFile(path.name, path.read_bytes()) for path in paths if path.name != "__init__.py")
+    """The in-box programs of this installation, in order of name: the Python files of ``inside``, and the one file of
+    cloudpickle, which is not imported here. Raises SetupError where that is not installed."""
+    paths = [path for path in (Path(__file__).parent / "inside").glob("*.py") if path.name != "__init__.py"]
+    return tuple(
+        ProgramFile(path.name, path.read_bytes()) for path in sorted([*paths, cloudpickle_file()], key=name_of)
+    )
+
+
+def cloudpickle_file() -> Path:
+    found = importlib.util.find_spec("cloudpickle")
+    for folder in (found.submodule_search_locations if found is not None else None) or ():
+        path = Path(folder) / "cloudpickle.py"
+        if path.is_file():
+            return path
+    raise SetupError("The Python package cloudpickle is not there.", "Install PyBox again: `pip install pybox-kernel`.")
+
+
+def name_of(path: Path) -> str:
+    return path.name
 
 
 def current_recipe(base: RegistryBase | DebianBase, offer: Offer | None = None) -> Recipe:

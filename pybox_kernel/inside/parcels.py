@@ -31,6 +31,8 @@ class Delivery:
     def __init__(self) -> None:
         self.manifest: dict[str, Any] = {"carry": None, "values": [], "wanted": []}
         self.groups: list[bytearray] = []
+        self.digests: list[bytes] = []
+        """Of each group as it came: once its values are restored they share its memory."""
         self.values: list[bytearray] = []
         self.source = ""
 
@@ -49,6 +51,7 @@ def receive(descriptor: int, on_manifest: Callable[[dict[str, Any]], object] | N
                 on_manifest(came.manifest)
         elif kind == GROUP:
             came.groups.append(payload)
+            came.digests.append(digest([payload]))
         elif kind == VALUE:
             came.values.append(payload)
         elif kind == SOURCE:
@@ -69,15 +72,31 @@ def read(descriptor: int, size: int) -> bytearray | None:
     return data
 
 
+def digest(parts: Iterable[Any]) -> bytes:
+    """Tells whether bytes are the same; of bytes or views of them."""
+    from _blake2 import blake2b
+
+    made = blake2b(digest_size=16)
+    for part in parts:
+        made.update(part)
+    return made.digest()
+
+
 def send(kind: bytes, manifest: dict[str, Any], payloads: Iterable[tuple[bytes, list[Any]]]) -> None:
     """Says one whole stream as events of this kind. Each payload is its record's type and its parts, which are bytes
-    or views of them and are not copied. Raises OSError where the pipe is gone."""
+    or views of them; what is large is not copied. Raises OSError where the pipe is gone."""
     from pybox_kernel.inside.events import as_json, say
 
-    text = as_json(manifest)
-    for type_, parts in ((MANIFEST, [text]), *payloads):
+    waiting = bytearray()
+    for type_, parts in ((MANIFEST, [as_json(manifest)]), *payloads):
         views = [memoryview(part).cast("B") for part in parts]
-        say(kind, RECORD.pack(type_, sum(len(view) for view in views)))
+        waiting += RECORD.pack(type_, sum(len(view) for view in views))
         for view in views:
-            for start in range(0, len(view), PART):
-                say(kind, view[start : start + PART])
+            if len(waiting) + len(view) > PART:
+                say(kind, bytes(waiting))
+                waiting.clear()
+                for start in range(0, len(view), PART):
+                    say(kind, view[start : start + PART])
+            else:
+                waiting += view
+    say(kind, bytes(waiting))

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 
+from pybox_kernel.inside.carry_lines import name_of
 from pybox_kernel.inside.cell import CELL, source_lines
 from pybox_kernel.inside.events import cut
 
@@ -91,11 +92,13 @@ def prepare(one: Any) -> None:
 
 def heading(line: str) -> str:
     """Python's line about a place in the cell, in other words; any other as it is."""
-    before, found, after = line.partition('File "%s", ' % CELL)
-    if not found or before.strip():
+    before, found, after = line.partition('File "')
+    path, comma, place = after.partition('", ')
+    cell = "Your code" if path == CELL else name_of(path)
+    if not found or not comma or before.strip() or cell is None:
         return line
-    place = after.rstrip("\n").removesuffix(", in <module>")
-    return "%s%sYour code, %s%s\n" % (before, GREEN, place, PLAIN)
+    place = place.rstrip("\n").removesuffix(", in <module>")
+    return "%s%s%s, %s%s\n" % (before, GREEN, cell, place, PLAIN)
 
 
 class Stack(traceback.StackSummary):

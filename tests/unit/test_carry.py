@@ -60,6 +60,7 @@ def test_the_box_is_told_the_names_and_how_much_may_come_out(carry: Carry) -> No
     assert parcel.manifest == {
         "keep": False,
         "limit": MOST_CARRIED - 3,
+        "cell": 2,
         "groups": [{"names": ("c",), "kind": None, "size": 1}, {"names": (), "kind": "random", "size": 1}],
     }
     assert parcel.groups == (b"c", b"r")

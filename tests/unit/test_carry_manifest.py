@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pybox_kernel.carry_groups import MOST_CARRIED, Lost, NotRestored
+from pybox_kernel.carry_groups import MOST_CARRIED, Group, Lost, NotRestored
 from pybox_kernel.carry_manifest import taken_out
 from pybox_kernel.parcels import Parcel
 from tests.carrying import group, sent, told
@@ -45,6 +45,23 @@ def test_what_comes_out_as_it_went_in_is_still_of_its_run() -> None:
     found = taken_out(told(group("a", data=b"1"), group("b", data=b"3")), sent(old, other), NEW)
     assert found.groups[0] is old
     assert found.groups[1].run == NEW
+
+
+def test_what_is_called_the_same_is_what_went_in_and_does_not_come_again() -> None:
+    old, other = group("a", data=b"1"), group("b", data=b"2")
+    parcel = told(group("a", data=b"1"), group("b", data=b"3"))
+    manifest = json.loads(parcel.manifest)
+    manifest["groups"][0]["same"] = True
+    found = taken_out(Parcel(json.dumps(manifest).encode(), (b"3",)), sent(old, other), NEW)
+    assert found.broken is None
+    assert found.groups[0] is old
+    assert (found.groups[1].data, found.groups[1].run) == (b"3", NEW)
+
+
+@pytest.mark.parametrize("went_in", [(), (group("a", data=b"two"),), (group("a", "b"),), (group(kind="a"),)])
+def test_what_is_called_the_same_must_have_gone_in(went_in: tuple[Group, ...]) -> None:
+    found = taken_out(Parcel(changed(same=True).manifest, ()), sent(*went_in), NEW)
+    assert found.broken == "it calls the same what did not go in"
 
 
 def test_what_could_not_be_carried_or_made_again_is_told() -> None:

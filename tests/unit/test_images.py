@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 
 from pybox_kernel import image_steps, image_store, images, rootfs
@@ -111,11 +112,12 @@ def test_a_recipes_hash_changes_with_each_part() -> None:
 
 def test_the_in_box_programs_are_the_files_of_inside_and_are_hashed_as_they_are() -> None:
     folder = Path(image_steps.__file__).parent / "inside"
-    names = sorted(path.name for path in folder.iterdir() if path.suffix == ".py" and path.name != "__init__.py")
-    assert [file.name for file in program_files()] == names
-    assert {"runner.py", "warden.py", "witness.py"} <= set(names)
+    paths = [path for path in folder.iterdir() if path.suffix == ".py" and path.name != "__init__.py"]
+    paths.append(Path(cloudpickle.cloudpickle.__file__))
+    assert [file.name for file in program_files()] == sorted(path.name for path in paths)
+    assert {"runner.py", "warden.py", "witness.py", "cloudpickle.py"} <= {path.name for path in paths}
     assert {program.name: program.sha256 for program in current_recipe(REGISTRY).programs} == {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
     }
 
 
