@@ -152,7 +152,7 @@ def decoded(encoded: str) -> bytes:
 
 
 def texts(event: TableEvent) -> Iterable[str]:
-    for row in (*event.columns, event.index_names, event.dtypes, *event.index, *event.rows):
+    for row in (*event.columns, event.column_names, event.index_names, event.dtypes, *event.index, *event.rows):
         yield from row
 
 
@@ -173,6 +173,7 @@ def safe_table(event: TableEvent) -> Table:
         shape=event.shape,
         row_gap=event.row_gap,
         column_gap=event.column_gap,
+        column_names=safe_row(event.column_names),
         dtypes=safe_row(event.dtypes),
     )
 

@@ -29,7 +29,7 @@ class Picture(NamedTuple):
 @dataclass(frozen=True)
 class Table:
     """A table as data, rectangular: ``numeric`` and every row have as many entries as each row of ``columns``,
-    and ``dtypes`` has as many or none."""
+    ``dtypes`` has as many or none, and ``column_names`` one for each row of ``columns`` or none."""
 
     columns: tuple[tuple[SafeText, ...], ...]
     """The names of the columns, a row for each level of the header."""
@@ -45,6 +45,8 @@ class Table:
     """Before which row others were left out."""
     column_gap: int | None
     """Before which column others were left out."""
+    column_names: tuple[SafeText, ...] = ()
+    """What each row of ``columns`` is called; empty where none is."""
     dtypes: tuple[SafeText, ...] = ()
     """What each column holds, in its library's words; empty where it does not say."""
 

@@ -192,6 +192,8 @@ class TableEvent(Strict):
     index: Annotated[tuple[Levels, ...], Field(max_length=60)]
     rows: Annotated[tuple[Cells, ...], Field(max_length=60)]
     numeric: Annotated[tuple[bool, ...], Field(max_length=20)]
+    column_names: Levels = ()
+    """What each level of ``columns`` is called; empty where none is."""
     dtypes: Cells = ()
     """What each column holds, in its library's words; empty where it does not say."""
     shape: tuple[Count, Count]
@@ -206,6 +208,7 @@ class TableEvent(Strict):
             len(self.index) != rows
             or any(len(names) != levels for names in self.index)
             or any(len(cells) != columns for cells in (*self.columns, *self.rows))
+            or len(self.column_names) not in (0, len(self.columns))
             or len(self.dtypes) not in (0, columns)
             or self.shape[0] < rows
             or self.shape[1] < columns

@@ -71,7 +71,8 @@ def of_pandas(value: Any) -> Table | None:
     index = [index_level(shown.index, level) for level in range(shown.index.nlevels)]
     return {
         "columns": headers,
-        "index_names": ["" if name is None else cell(name) for name in shown.index.names],
+        "column_names": level_names(shown.columns) if any(level_names(shown.columns)) else [],
+        "index_names": level_names(shown.index),
         "index": [list(level) for level in zip(*index, strict=True)],
         "rows": [[column[row] for column in cells] for row in range(len(rows))],
         "numeric": [is_numeric(dtype) for dtype in shown.dtypes],
@@ -102,6 +103,10 @@ def pandas_column(frame: Any, number: int) -> list[str]:
     return [cell(value) for value in values]
 
 
+def level_names(index: Any) -> list[str]:
+    return ["" if name is None else cell(name) for name in index.names]
+
+
 def index_level(index: Any, level: int) -> list[str]:
     values = index.get_level_values(level)
     if getattr(values.dtype, "kind", "O") in "Mm":  # a day is a day, where pandas writes them so
@@ -129,7 +134,8 @@ def of_styler(value: Any) -> Table | None:
     lines = [line for line in given["body"] if not trimmed(line[0])]
     index = [[part for part in line if part["type"] == "th"] for line in lines]
     rows = [texts_of(part for part in line if part["type"] == "td") for line in lines]
-    names = ["" if name is None or value.hide_index_names else cell(name) for name in frame.index.names]
+    named = level_names(frame.columns) if not value.hide_column_names and not any(value.hide_columns_) else []
+    names = [name if not value.hide_index_names else "" for name in level_names(frame.index)]
     if lines:
         names = [name for name, part in zip(names, index[0], strict=True) if part["is_visible"]]
     width = len(rows[0]) if rows else len(columns[0]) if columns else 0
@@ -137,6 +143,7 @@ def of_styler(value: Any) -> Table | None:
     height = len(frame) - len(set(value.hidden_rows))
     return {
         "columns": columns,
+        "column_names": named if any(named) and len(named) == len(columns) else [],
         "index_names": names,
         "index": [texts_of(line) for line in index],
         "rows": rows,

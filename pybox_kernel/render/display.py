@@ -90,13 +90,20 @@ def position(gap: int | None, shown: int, left_out: int) -> int | None:
 
 
 def header(table: Table, column_gap: int | None) -> Iterator[str]:
-    """A row for each level, the names of the index in the last; and what the columns hold, in small letters."""
-    last = len(table.columns) - 1
+    """A row for each level, the names of the index in the last; and what the columns hold, in small letters. Where the
+    levels have names, these stand before them, and the names of the index in a row of their own, as in pandas."""
+    last, none = len(table.columns) - 1, ("",) * len(table.index_names)
+    named = any(table.column_names) and len(none) > 0
     for level, names in enumerate(table.columns):
-        above_index = table.index_names if level == last else ("",) * len(table.index_names)
+        above_index = table.index_names if level == last and not named else none
+        if named:
+            above_index = (*none[1:], table.column_names[level])
         names_of_index = [cell("th", name, "left") for name in above_index]
         shown = [cell("th", name, side(numeric)) for name, numeric in zip(names, table.numeric, strict=True)]
         yield row([*names_of_index, *with_gap(shown, column_gap, "th")])
+    if named and any(table.index_names):
+        beside = [cell("th", "", "left")] * len(table.numeric)
+        yield row([*(cell("th", name, "left") for name in table.index_names), *with_gap(beside, column_gap, "th")])
     if table.dtypes:
         names_of_index = [cell("td", "", "left")] * len(table.index_names)
         kinds = zip(table.dtypes, table.numeric, strict=True)

@@ -274,6 +274,8 @@ def test_a_display_out_of_its_form_is_dropped(change: dict[str, object]) -> None
         {"columns": [["a", "b"]] * 9},
         {"columns": None},
         {"index_names": ["", ""]},
+        {"column_names": ["", "", ""]},
+        {"column_names": ["x" * 201]},
         {"index_names": ["x"] * 9, "index": [["x"] * 9] * 3},
         {"index": [["0"], ["1"]]},
         {"index": [["0"], ["1"], [2]]},

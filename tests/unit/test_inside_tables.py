@@ -86,6 +86,19 @@ def test_rows_and_columns_may_have_levels() -> None:
     assert found.columns == (("p", "p", "q", "q"), ("True", "2.5", "True", "2.5"))
     assert found.index == (("a", "1"), ("a", "2"))
     assert found.index_names == ("letter", "")
+    assert found.column_names == ()
+
+
+def test_names_of_the_columns_are_there_also_of_a_styler() -> None:
+    frame = pd.DataFrame({"a": [1], "b": [2]}).rename_axis(columns="kind").rename_axis("row")
+    for value in (frame, frame.style):
+        found = table(value)
+        assert (found.column_names, found.index_names) == (("kind",), ("row",))
+    assert table(frame.style.hide(names=True, axis=1)).column_names == ()
+    counted = pd.crosstab([1, 2], ["x", "y"], rownames=["one"], colnames=["other"])
+    assert table(counted).column_names == ("other",)
+    columns = pd.MultiIndex.from_product([["p", "q"], [1]], names=["upper", None])
+    assert table(pd.DataFrame([[1, 2]], columns=columns)).column_names == ("upper", "")
 
 
 def test_columns_of_one_name_are_each_there() -> None:

@@ -173,6 +173,15 @@ def test_levels_of_header_and_index_are_drawn_in_full() -> None:
     assert frame.rows[:3] == [["", "", "a", "a"], ["year", "month", "x", "y"], ["2030", "1", "tea", "1.5"]]
 
 
+def test_names_of_the_columns_stand_before_them_and_those_of_the_index_below() -> None:
+    names = {"column_names": safe([["kind"]])[0], "index_names": safe([["year"]])[0], "shape": (4, 2)}
+    assert drawn(table=table(**names)).rows[:3] == [["kind", "name", "price"], ["year", "", ""], ["0", "tea", "1.5"]]
+    alone = {**names, "index_names": safe([[""]])[0]}
+    assert drawn(table=table(**alone)).rows[:2] == [["kind", "name", "price"], ["0", "tea", "1.5"]]
+    bare = {**names, "index_names": (), "index": ((),) * 4}
+    assert drawn(table=table(**bare)).rows[:2] == [["name", "price"], ["tea", "1.5"]]
+
+
 def test_an_empty_table_and_one_without_index_are_drawn() -> None:
     empty = table(columns=((),), index_names=(), index=(), rows=(), numeric=(), shape=(0, 0), row_gap=None)
     assert "0 rows × 0 columns" in drawn(table=empty).text
