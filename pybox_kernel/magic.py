@@ -120,7 +120,7 @@ class PyBoxMagics(Magics):
 
     def _run(self, code: str) -> None:
         executor, number = self._executor(), self._number()
-        self._error = ()
+        self._error, executor.page.has_widgets = (), self._has_widgets()
         with interrupts() as words:
             executed = self._waited_for(executor, executor.execute(code, number), words)
         if executed is None:
@@ -173,11 +173,12 @@ class PyBoxMagics(Magics):
         return Options(image=self.image, timeout=self.timeout or None, quiet=self.quiet, no_raise=self.no_raise)
 
     def _look(self) -> str:
-        """The panel while a cell runs is for pages that have widgets. JupyterLab's notebooks say what they are."""
+        return "running" if self.receipt == "static" else self.receipt
+
+    def _has_widgets(self) -> bool:
+        """The panel while a cell runs is for pages that have them: JupyterLab's notebooks say what they are."""
         parent = self._shell.get_parent() if hasattr(self._shell, "get_parent") else {}
-        page = "deletedCells" in (parent.get("metadata") or {})
-        self._executors[os.getpid()].page.has_widgets = page
-        return "running" if page and self.receipt == "static" else self.receipt
+        return "deletedCells" in (parent.get("metadata") or {})
 
     def _number(self) -> int:
         """Of the cell that runs."""

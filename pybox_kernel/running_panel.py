@@ -90,6 +90,9 @@ class RunningPanel:
             description="Stop", tooltip="Stop this cell and remove its box", icon="stop", layout={"width": "auto"}
         )
         self._button.on_click(self._pressed)
+        # Pages send clicks to a thread beside the cell's where a kernel has one; ipykernel turns them back to the cell,
+        # for whose end they would wait (``BaseComm._reply_subshell_for``).
+        self._button.comm._reply_subshell_for = lambda _data, asked: asked
         self._box = ipywidgets.HBox([self._bar, self._button], layout={"align_items": "center"})
 
     def _pressed(self, _: object) -> None:
