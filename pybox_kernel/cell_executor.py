@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.answers import Standing, answer, help_on_options
@@ -33,6 +35,7 @@ __all__ = ["CellExecutor", "Executed"]
 
 log = logging.getLogger(__name__)
 
+IN_ADVANCE: Final = os.environ.get("PYBOX_POOL", "0") != "0"
 EVERY_CELL: Final = "Every cell is sealed: nothing runs outside of a box here."
 
 
@@ -76,6 +79,7 @@ class CellExecutor:
         self._used = Options()
         """What cells ask for since the last ``%pybox use``."""
         self._boxes: Session | None = None
+        self._opening = threading.Lock()
         self._stop: Stop | None = None
         self._idle = threading.Event()
         self._idle.set()
@@ -139,8 +143,6 @@ class CellExecutor:
     def _run(
         self, program: str, asked: Options, values: ValuesAsked, number: int, outbox: Outbox, stop: Stop
     ) -> RunResult:
-        if self._boxes is None:
-            self._boxes = Session.open()
         options, of_the_notebook = self._options(asked), asked.over(self._used)
         cell = number if asked.output is None else None
         own = [name for name in ("input", "output") if not getattr(of_the_notebook, name)]
@@ -148,7 +150,7 @@ class CellExecutor:
         asks = Asks(
             image, options.timeout, options.input, options.output, cell, options.carry, of_a_notebook=True, own=own
         )
-        return self._boxes.run_asked(
+        return self._session().run_asked(
             program,
             asks,
             watcher=outbox,
@@ -157,7 +159,21 @@ class CellExecutor:
             carry=self.carry,
             cell=number,
             values=values,
+            queued=outbox.queued,
         )
+
+    def _session(self) -> Session:
+        with self._opening:
+            if self._boxes is None:
+                self._boxes = Session.open(in_advance=IN_ADVANCE)
+            return self._boxes
+
+    def prepare(self) -> None:
+        """Has a box made for the first cell. What goes wrong with that, the first cell says."""
+        image = self._standing().image or STDLIB.image
+        with suppress(PyBoxError):
+            if not self._ended:
+                self._session().expect(image)
 
     def _options(self, asked: Options) -> Options:
         return asked.over(self._used).over(self._standing())
@@ -241,5 +257,6 @@ class CellExecutor:
 
     def close(self) -> None:
         """Ends what it started, after the last cell."""
-        if self._boxes is not None:
-            self._boxes.close()
+        with self._opening:
+            if self._boxes is not None:
+                self._boxes.close()

@@ -15,7 +15,10 @@ from pybox_kernel.engine import Engine, EngineFacts
 from pybox_kernel.errors import EngineError, PyBoxError
 from pybox_kernel.image_store import ImageStore
 from pybox_kernel.journal import left_entries
+from pybox_kernel.refused_boxes import refused_lately
 from pybox_kernel.render.amounts import counted
+from pybox_kernel.safe_display import safe_name
+from pybox_kernel.waiting_places import Places, bounds_of_user
 
 __all__ = ["Finding", "examine"]
 
@@ -42,6 +45,7 @@ def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tu
     findings += of_images(engine_of() if usable else None, home)
     findings.append(of_kernelspec(kernel_name))
     findings.append(of_leftovers(home))
+    findings.append(of_boxes_in_advance(home))
     return tuple(findings)
 
 
@@ -174,3 +178,21 @@ def of_leftovers(home: Path) -> Finding:
             "Run `pybox-kernel cleanup`.",
         )
     return Finding("leftovers", "ok", "no box of a dead session", "")
+
+
+def of_boxes_in_advance(home: Path) -> Finding:
+    bounds = bounds_of_user()
+    if refused := refused_lately(home):
+        last = refused[-1]
+        return Finding(
+            "boxes in advance",
+            "warning",
+            f"{counted(len(refused), 'box', 'boxes')} that waited for a program had changed and got none; the last, "
+            f"on {last.at:%Y-%m-%d}: {safe_name(last.why, 300)}",
+            "Something else on this computer acts on PyBox's boxes, or ends them: find out what.",
+        )
+    if bounds.boxes == 0:
+        return Finding("boxes in advance", "ok", "none are made (PYBOX_POOL=0)", "")
+    held = Places(home, bounds).held()
+    found = f"{held.boxes} of at most {bounds.boxes} wait now, with {held.mib} of at most {bounds.mib} MB"
+    return Finding("boxes in advance", "ok", found, "")

@@ -28,6 +28,7 @@ from pybox_kernel.image_steps import BUILD_LABEL, IMAGE_LABEL, LOOK, LOOK_BASE, 
 from pybox_kernel.image_store import BaseImage, ImageStore, Package, RecordedImage, base_in_use
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.seal import PYTHON
+from pybox_kernel.waiting_places import Bounds, Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +45,8 @@ Found = TypeVar("Found", bound=Value)
 LOOK_SECONDS: Final = 30.0
 CLEAR_SECONDS: Final = 20.0
 QUIET_SECONDS: Final = 1.0
+GIVEN_BACK_SECONDS: Final = 5.0
+"""In which sessions give back boxes that wait."""
 """An engine may still finish a step when its client has gone: for so long nothing of it must show up."""
 
 
@@ -87,6 +90,7 @@ def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress)
 
 def remove(engine: Engine, store: ImageStore, recorded: RecordedImage, progress: Progress) -> None:
     """Removes a recorded image, and its base where no other image is made on it. Raises SetupError if it is in use."""
+    _have_boxes_given_back(store)
     try:
         engine.remove_image(recorded.reference)
     except EngineRefused as error:
@@ -273,8 +277,18 @@ def _remove(engine: Engine, reference: str, progress: Progress) -> None:
 
 def _remove_former(engine: Engine, store: ImageStore, former: RecordedImage, progress: Progress) -> None:
     """What a build has replaced."""
+    _have_boxes_given_back(store)
     _remove(engine, former.reference, progress)
     _remove_base(engine, store, former, progress)
+
+
+def _have_boxes_given_back(store: ImageStore) -> None:
+    """Those that wait for a program may be of an image that is to be removed: without them it goes whole."""
+    places, limit = Places(store.path.parent, Bounds(0, 0)), time.monotonic() + GIVEN_BACK_SECONDS
+    if places.held().boxes:
+        places.ask_back()
+    while places.held().boxes and time.monotonic() < limit:
+        time.sleep(0.05)
 
 
 def _remove_base(engine: Engine, store: ImageStore, gone: RecordedImage, progress: Progress) -> None:

@@ -49,6 +49,9 @@ NOT_ON_CONTROL: Final = (
 SOONEST_ERROR_SECONDS: Final = 0.25
 """After an error the kernel aborts the cells that wait, and only those: "run all" needs time to have sent them all."""
 
+PREPARE_SECONDS: Final = 0.3
+"""After its start a kernel is asked about itself; then a box is made for the first cell."""
+
 LAST_CELL_SECONDS: Final = 2.5
 """How long a shutdown waits for the cell it stopped; Jupyter kills a kernel after 5 s."""
 
@@ -174,6 +177,13 @@ class PyBoxKernel(Kernel):
             loop.call_soon_threadsafe(self._executor.stop)
 
         self.saved_sigint_handler = signal(SIGINT, interrupted)
+
+    def start(self) -> None:
+        super().start()  # type: ignore[no-untyped-call]
+        self.io_loop.call_later(PREPARE_SECONDS, self._prepare)
+
+    async def _prepare(self) -> None:
+        await asyncio.to_thread(self._executor.prepare)
 
     async def do_shutdown(self, restart: bool) -> dict[str, object]:
         self._executor.end()

@@ -64,11 +64,16 @@ class Outbox:
         self.deadline_seconds: float | None = None
         self.started_at: float | None = None
         """When the program's clock started, on the event loop's; None before."""
+        self.before = 0
+        """How many runs of other notebooks come before this one."""
 
     # The runner's Watcher
 
     def started(self, deadline_seconds: float) -> None:
         self.deadline_seconds, self.started_at = deadline_seconds, self._loop.time()
+
+    def queued(self, before: int) -> None:
+        self.before = before
 
     def output(self, stream: StreamName, text: SafeText) -> None:
         with self._lock:

@@ -74,13 +74,18 @@ class Shelf:
 
 
 class Pool:
-    """``make`` returns a box that is ready, or raises PyBoxError and leaves none. ``refused`` is told why a box that
-    waited was not used. Thread-safe; ``close`` ends all that wait."""
+    """``make`` returns a box that is ready, or raises PyBoxError and leaves none; none is made while ``busy``.
+    ``refused`` is told why a box that waited was not used. Thread-safe; ``close`` ends all that wait."""
 
     def __init__(
-        self, make: Callable[[Kind, Stop], WaitingBox], places: Places, refused: Callable[[PyBoxError], None]
+        self,
+        make: Callable[[Kind, Stop], WaitingBox],
+        places: Places,
+        busy: Callable[[], bool],
+        refused: Callable[[PyBoxError], None],
     ) -> None:
         self._make = make
+        self._busy = busy
         self._places = places
         self._refused = refused
         self._changed = threading.Condition()
@@ -112,6 +117,11 @@ class Pool:
         """Whether one waits."""
         with self._changed:
             return any(shelf.kind == kind and shelf.boxes for shelf in self._shelves)
+
+    def waiting(self) -> int:
+        """How many boxes wait now."""
+        with self._changed:
+            return sum(len(shelf.boxes) for shelf in self._shelves)
 
     def expect(self, kind: Kind) -> None:
         """Has a box of this kind made, as if a cell had asked for one."""
@@ -251,7 +261,7 @@ class Pool:
             self._making = shelf
         place = kept = None
         try:
-            place = self._places.take(shelf.kind.mib)
+            place = None if self._busy() else self._places.take(shelf.kind.mib)
             if place is not None:
                 kept = Kept(self._make(shelf.kind, self._closing), place)
         except PyBoxError:
@@ -270,6 +280,6 @@ class Pool:
                 self._changed.notify_all()
 
     def _destroy(self, kept: Kept) -> None:
-        kept.place.release()
         kept.waiting.end()
         kept.waiting.destroy()
+        kept.place.release()

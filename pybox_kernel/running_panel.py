@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from pybox_kernel.outbox import Outbox
 from pybox_kernel.panels import Show
+from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.widget import VIEW
 
 __all__ = ["TICK_SECONDS", "RunningPanel"]
@@ -20,6 +21,7 @@ TICK_SECONDS: Final = 0.2
 NOTHING: Final = {"text/plain": ""}
 """Not a bundle without any form, of which nbconvert complains."""
 MAKING: Final = "Making a fresh box"
+WAITING: Final = "Waiting for its turn"
 RUNNING: Final = "Running in a sealed box"
 
 
@@ -48,6 +50,8 @@ class RunningPanel:
                 await asyncio.sleep(TICK_SECONDS)
                 if outbox.started_at is not None and outbox.deadline_seconds is not None:
                     self.tick(clock() - outbox.started_at, outbox.deadline_seconds)
+                else:
+                    self.wait(outbox.before)
         finally:
             self.hide()
 
@@ -65,6 +69,10 @@ class RunningPanel:
     def tick(self, elapsed: float, limit: float) -> None:
         """``elapsed`` and ``limit`` in seconds, by this computer's clock: the box's own is the one that counts."""
         self._bar.value = drawn(RUNNING, f"{min(elapsed, limit):.1f} of {limit:g} s", min(1.0, elapsed / limit))
+
+    def wait(self, before: int) -> None:
+        """``before`` runs of other notebooks come first; 0 where this one's box is being made."""
+        self._bar.value = drawn(MAKING) if before == 0 else drawn(WAITING, f"{counted(before, 'cell')} before it")
 
     def hide(self) -> None:
         if self._display_id:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from pybox_kernel import files_in, files_out, image_build, image_store, images, leftovers, wheels
-from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.carry import Carry, checked_mode
 from pybox_kernel.carry_course import parcel_of
@@ -19,30 +18,23 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.errors import BoxError, OptionError, PyBoxError, SetupError
+from pybox_kernel.errors import OptionError, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_recipes import Offer
 from pybox_kernel.image_store import ImageStore, RecordedImage, packages_of
 from pybox_kernel.images import BASE_CHOICES, Plan
-from pybox_kernel.journal import Journal, home_folder, home_path, new_token
+from pybox_kernel.journal import Journal, home_folder, home_path
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
-from pybox_kernel.pool import Kind, Pool
 from pybox_kernel.receipt import Image, Receipt
 from pybox_kernel.receipt_writer import not_saved, saved_in, with_folder
-from pybox_kernel.refused_boxes import note_refused
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.runner import CarryIn, Program, RunResult, Stop, Watcher, not_run, run_program
 from pybox_kernel.safe_display import without_colour
-from pybox_kernel.seal import WAITING_SECONDS
-from pybox_kernel.session_witness import SessionWitness
-from pybox_kernel.timeline import Timeline
+from pybox_kernel.session_boxes import SessionBoxes
 from pybox_kernel.values import ValuesAsked, check_libraries
-from pybox_kernel.waiting_box import WaitingBox
-from pybox_kernel.waiting_places import Places, bounds_of_user
-from pybox_kernel.witness import Witness
 
 __all__ = [
     "BASE_CHOICES",
@@ -91,21 +83,14 @@ class Session:
     """
 
     def __init__(self, journal: Journal, engine: Engine | None = None, *, in_advance: bool = False) -> None:
-        """``engine`` is for tests with an engine at another address; otherwise the one on this computer is used. With
-        ``in_advance`` boxes are made before they are asked for, as far as ``PYBOX_POOL`` allows."""
+        """``engine`` is for tests with an engine at another address; otherwise the one on this computer is used.
+        ``in_advance``: see ``SessionBoxes``."""
         self._journal = journal
         self._engine = engine
-        self._store = ImageStore(journal.home)
-        self._witness: SessionWitness | None = None
         self._html_cleaner = HtmlCleaner()
         self._swept = False
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[object, RecordedImage]] = {}
-        """The image that was required last under each name, and the version of the record then."""
-        bounds = bounds_of_user()
-        self._pool: Pool | None = None
-        if in_advance and bounds.boxes:
-            self._pool = Pool(self._make_waiting, Places(journal.home, bounds), self._refused)
+        self._boxes = SessionBoxes(journal, self.engine, in_advance=in_advance)
 
     @classmethod
     def open(cls, *, in_advance: bool = False) -> Self:
@@ -133,6 +118,7 @@ class Session:
         cell: int | None = None,
         carry_mode: Mode | None = None,
         values: ValuesAsked | None = None,
+        queued: Callable[[int], None] | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
         is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
@@ -140,7 +126,8 @@ class Session:
         directory; with ``output`` the files made or changed there are on the result. The cells of one notebook share a
         ``carry``: what earlier ones left goes in, and what this one leaves comes out; ``cell`` is its number there, and
         ``carry_mode`` its own where it does not do as the others. ``values`` are put into the cell's namespace, and
-        asked of it: those that came are on the result. Raises OptionError for one that the image cannot make."""
+        asked of it: those that came are on the result. Raises OptionError for one that the image cannot make.
+        ``queued`` is told how many runs come before this one, as that changes, where it has to wait for its turn."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
         files = checked_inputs(policy, inputs)
@@ -155,7 +142,7 @@ class Session:
         asked = asked._replace(values=values or ValuesAsked())
         try:
             engine = self.engine()
-            recorded = self._recorded(engine, policy)
+            recorded = self._boxes.recorded(engine, policy)
         except SetupError as error:  # no image to run in, but the engine may still hold what was left
             return replace(not_run(asked, error), notices=self._sweep_once(engine))
         except PyBoxError as error:
@@ -163,16 +150,20 @@ class Session:
         check_libraries(asked.values, recorded.name, packages_of(recorded))
         notices = self._sweep_once(engine)
         image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
-        with self._pool.cell() if self._pool is not None else nullcontext():
+        with ExitStack() as during:
+            try:
+                during.enter_context(self._boxes.turn(stop or Stop(), queued))
+            except PyBoxError as error:
+                return replace(not_run(asked._replace(image=image), error), notices=notices)
             result = run_program(
                 asked._replace(image=image),
                 engine,
                 self._journal,
-                self._witness_for(engine, image.id),
+                self._boxes.witness_for(engine, image.id),
                 self._html_cleaner.clean,
                 watcher,
                 stop,
-                self._pool,
+                self._boxes.pool,
             )
         if isinstance(carry, Carry):
             carry.settle(program, sent, result.taken, cell)
@@ -189,6 +180,7 @@ class Session:
         carry: Carry | None = None,
         cell: int | None = None,
         values: ValuesAsked | None = None,
+        queued: Callable[[int], None] | None = None,
     ) -> RunResult:
         """As ``run``, for a person: what they ask for is read from what they wrote; paths count from the current
         folder. Raises InputError as well for files that cannot be read, and a folder that is taken."""
@@ -214,6 +206,7 @@ class Session:
             cell=cell,
             carry_mode=checked_mode(asks.carry) if asks.carry is not None else None,
             values=values,
+            queued=queued,
         )
         return saved(result, asks.output, base, asks.cell) if asks.output is not None else result
 
@@ -246,58 +239,18 @@ class Session:
             )
         return tuple(notices)
 
-    def _witness_for(self, engine: Engine, image_id: str) -> Witness:
-        with self._lock:
-            if self._witness is None:
-                self._witness = SessionWitness(engine, self._journal, image_id)
-            return self._witness
-
     def expect(self, image: str) -> None:
-        """Has a box of ``image`` made ready for the first cell, if boxes are made in advance and there is such an
-        image."""
-        policy = policy_for(image)
-        recorded = self._store.load().get(image) if self._pool is not None else None
-        if self._pool is not None and recorded is not None:
-            self._pool.expect(Kind(recorded.id, policy))
+        """Has a box of ``image`` made for the first cell: see ``SessionBoxes``. Raises PyBoxError."""
+        self._boxes.expect(image)
 
-    def _recorded(self, engine: Engine, policy: Policy) -> RecordedImage:
-        """The image to make a box from. Where a box of it waits, and the record is as it was when the image was
-        required last, it is not required anew."""
-        version = self._store.version()
-        known, recorded = self._known.get(policy.image, (None, None))
-        waits = recorded is not None and self._pool is not None and self._pool.has(Kind(recorded.id, policy))
-        if recorded is not None and known == version and waits:
-            return recorded
-        recorded = image_store.require(engine, self._store, policy.image)
-        self._known[policy.image] = (version, recorded)
-        return recorded
-
-    def _make_waiting(self, kind: Kind, stop: Stop) -> WaitingBox:
-        engine, policy = self.engine(), kind.policy
-        if image_store.require(engine, self._store, policy.image).id != kind.image_id:
-            raise BoxError("The image is another by now.", "Run the cell again.")
-        witness, run = self._witness_for(engine, kind.image_id), new_token()
-        identity = fresh_identity(self._journal, run, kind.image_id, WAITING_SECONDS + policy.longest_deadline_seconds)
-        waiting = WaitingBox(Box(engine, self._journal, witness, policy, identity, run))
-        try:
-            waiting.make_ready(stop, Timeline())
-            if not waiting.can_be_seen:
-                raise BoxError("Nothing outside the box could look at it a second time.", "")
-        except BaseException:
-            waiting.destroy()
-            raise
-        return waiting
-
-    def _refused(self, error: PyBoxError) -> None:
-        note_refused(self._journal.home, error)
+    def waiting(self) -> int:
+        """How many boxes are ready for the next cells."""
+        return self._boxes.waiting()
 
     def close(self) -> None:
         """Ends the processes and boxes it started, and gives the session's lock back. Idempotent. Runs must have
         ended."""
-        if self._pool is not None:
-            self._pool.close()
-        if self._witness is not None:
-            self._witness.close()
+        self._boxes.close()
         self._html_cleaner.close()
         self._journal.close()
         engine = self._engine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel import box
+from pybox_kernel import box, seal
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import Journal
@@ -132,3 +132,30 @@ def test_an_engine_that_hangs_during_a_run_is_not_waited_for_without_end(
     with Session(Journal(own_home), DockerEngine(private_engine.address)) as session:
         assert session.sweep().already_gone == (receipt.run.id,)
     assert list((own_home / "sessions").iterdir()) == []
+
+
+def test_a_box_that_waits_as_its_engine_is_killed_ends_by_itself_and_the_next_cell_gets_another(
+    private_engine: PrivateEngine, own_home: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The box's stdin does not end with an engine that is killed: its wait has a bound of its own."""
+    monkeypatch.setattr(seal, "WAITING_SECONDS", 4.0)
+    with Session(Journal(own_home), DockerEngine(private_engine.address), in_advance=True) as session:
+        session.expect("stdlib")
+        limit = time.monotonic() + 20
+        while not session.waiting():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        made = time.monotonic()
+        (box,) = (found.id for found in session.engine().containers())
+        assert outside.cgroups(box)
+        private_engine.send(signal.SIGKILL)
+        private_engine.wait()
+        while any(Path(folder, "cgroup.procs").read_text() for folder in outside.cgroups(box)):
+            assert time.monotonic() < made + 4 + 3
+            time.sleep(0.05)
+        assert session.run("print(1)").receipt.observed.end.how == "not_started"
+        private_engine.start()
+        receipt = session.run("print(2)").receipt
+        assert receipt.ok
+        assert receipt.observed.box.id != box
+    assert outside.cgroups(box) == []

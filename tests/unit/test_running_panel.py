@@ -54,6 +54,18 @@ def test_the_bar_has_a_name_and_moves_up_to_the_limit(page: Page) -> None:
         assert text in re.sub("<[^>]*>", "", bar.value)
 
 
+def test_a_cell_that_waits_for_its_turn_says_so_and_how_many_are_before(page: Page) -> None:
+    panel = RunningPanel(page.show, lambda: None)
+    panel.show()
+    bar, _ = parts(panel)
+    panel.wait(3)
+    assert "Waiting for its turn" in bar.value
+    assert "3 cells before it" in bar.value
+    panel.wait(0)
+    assert "Making a fresh box" in bar.value
+    assert "before it" not in bar.value
+
+
 def test_its_button_stops_the_cell_once_and_is_ready_for_the_next(page: Page) -> None:
     stopped: list[int] = []
     panel = RunningPanel(page.show, lambda: stopped.append(1))

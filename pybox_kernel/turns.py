@@ -1,0 +1,132 @@
+"""Whose turn it is to run, over all sessions of a user that share a state folder: so many at once, the others in the
+order in which they came.
+
+    HOME/turns/lock      held for the moment in which turns are counted, taken or given back
+    HOME/turns/NUMBER    one turn: held (flock) from when it is asked for until it is given back
+
+Whoever is killed gives its turn back with its lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from pybox_kernel.errors import BoxError, Stopped
+from pybox_kernel.stop import Stop
+
+__all__ = ["Turns", "at_once"]
+
+LEAST_AT_ONCE: Final = 4
+AT_ONCE_A_CORE: Final = 3
+LONGEST_SECONDS: Final = 600.0
+"""Who has no turn by then is told so, and not run."""
+LOOK_SECONDS: Final = 0.02
+"""From one look to the next, for each who is before; at most ``SELDOM_SECONDS``."""
+SELDOM_SECONDS: Final = 0.3
+
+
+def at_once() -> int:
+    """How many programs of a user may run at once: ``PYBOX_AT_ONCE`` where that is a whole number (0 for any number),
+    else as many as leave each a fair part of this computer's processors."""
+    text = os.environ.get("PYBOX_AT_ONCE", "").strip()
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    return max(LEAST_AT_ONCE, AT_ONCE_A_CORE * (os.cpu_count() or 1))
+
+
+class Turns:
+    """``most`` at once; 0 for any number. What the system refuses in the folder means that nobody waits."""
+
+    def __init__(self, home: Path, most: int) -> None:
+        self._folder = home / "turns"
+        self._most = most
+
+    @contextmanager
+    def turn(self, stop: Stop, told: Callable[[int], None] | None = None) -> Iterator[None]:
+        """Waits for a turn, and has it until the end of the block. ``told`` is how many are before, whenever that has
+        changed, and at last 0. Raises Stopped, or BoxError after ``LONGEST_SECONDS``."""
+        ticket = self._ticket() if self._most else None
+        if ticket is None:
+            yield
+            return
+        number, lock = ticket
+        try:
+            self._wait(number, stop, told)
+            yield
+        finally:
+            self._give_back(number, lock)
+
+    def all_taken(self) -> bool:
+        """Whether who asked now would have to wait."""
+        if self._most:
+            with suppress(OSError), self._locked():
+                return len(self._held()) >= self._most
+        return False
+
+    def _wait(self, number: int, stop: Stop, told: Callable[[int], None] | None) -> None:
+        limit, last = time.monotonic() + LONGEST_SECONDS, 0
+        while (before := self._before(number)) > 0:
+            if before != last and told is not None:
+                told(before)
+            last = before
+            if stop.is_set():
+                raise Stopped("Stopped before the program started.", "Run the cell again.")
+            if time.monotonic() > limit:
+                raise BoxError(
+                    "Too many other programs of this user run at the same time.", "Try again when less is running."
+                )
+            time.sleep(min(SELDOM_SECONDS, LOOK_SECONDS * before))
+        if last and told is not None:
+            told(0)
+
+    def _before(self, number: int) -> int:
+        """How many have to end before this one's turn comes."""
+        with suppress(OSError), self._locked():
+            return max(0, sum(held < number for held in self._held()) - self._most + 1)
+        return 0
+
+    def _ticket(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with self._locked():
+                number = max(self._held(), default=0) + 1
+                lock = os.open(self._folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return number, lock
+        return None
+
+    def _give_back(self, number: int, lock: int) -> None:
+        with suppress(OSError), self._locked():
+            (self._folder / str(number)).unlink()
+        os.close(lock)
+
+    def _held(self) -> list[int]:
+        """The numbers that someone holds. What the dead have left is removed."""
+        held = []
+        for path in self._folder.iterdir():
+            if not (path.name.isascii() and path.name.isdigit()):
+                continue
+            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            except BlockingIOError:
+                held.append(int(path.name))
+            finally:
+                os.close(lock)
+        return held
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)

@@ -1,0 +1,431 @@
+"""Boxes made in advance: each is used once, and only if it is then as it has to be; none outlives its owner."""
+
+from __future__ import annotations
+
+import io
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pybox_kernel import pool, seal
+from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.doctor import of_boxes_in_advance
+from pybox_kernel.image_build import remove as remove_image
+from pybox_kernel.image_store import ImageStore, RecordedImage
+from pybox_kernel.journal import Journal
+from pybox_kernel.policy import STDLIB
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.session import Session, Stop
+from tests.boxes.conftest import Installation
+from tests.conftest import Outside
+
+pytestmark = pytest.mark.engine
+
+WAIT = 30.0
+
+
+def until(holds: Callable[[], bool], seconds: float = WAIT) -> None:
+    limit = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < limit, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
+def run(session: Session, source: str = "print(1)", **asks: float) -> Receipt:
+    receipt = session.run(source, **asks).receipt  # type: ignore[arg-type]
+    assert receipt.ok, receipt.to_json(indent=1)
+    assert receipt.observed.box.removed is True
+    return receipt
+
+
+def waited(session: Session, number: int = 1) -> None:
+    until(lambda: session.waiting() >= number)
+
+
+@pytest.fixture
+def ready(own: Installation) -> Iterator[Session]:
+    """A session for which a box waits."""
+    with Session(Journal(own.home), in_advance=True) as session:
+        session.expect("stdlib")
+        waited(session)
+        yield session
+
+
+# One box, one program
+
+
+MARK = """
+import json, os
+print([os.path.exists(place + "/mark") for place in ("/box", "/tmp", "/dev/shm")], hasattr(json, "mark"), os.listdir())
+for place in ("/box", "/tmp", "/dev/shm"):
+    open(place + "/mark", "w").close()
+json.mark = True
+"""
+
+
+def test_each_box_is_used_once_and_sees_nothing_of_the_one_before(
+    ready: Session, own: Installation, outside: Outside
+) -> None:
+    used: list[str] = []
+    for _ in range(3):
+        waited(ready)
+        waiting = own.boxes()
+        result = ready.run(MARK)
+        assert result.stdout == "[False, False, False] False []\n"
+        box = result.receipt.observed.box
+        assert box.waited is not None
+        assert box.id in waiting
+        assert box.id is not None
+        assert box.id not in used
+        assert box.removed is True
+        assert box.id not in own.boxes()
+        assert outside.cgroups(box.id) == []
+        used.append(box.id)
+
+
+def test_no_box_is_begun_while_a_cell_runs(ready: Session, own: Installation) -> None:
+    during: list[int] = []
+
+    class Watcher:
+        def started(self, deadline_seconds: float) -> None:
+            time.sleep(4 * pool.SETTLE_SECONDS)
+
+        def output(self, stream: str, text: str) -> None:
+            during.append(len(own.boxes()))
+
+        def display(self, display: object) -> None: ...
+
+    result = ready.run("import time; time.sleep(0.8); print(1)", watcher=Watcher())
+    assert result.receipt.observed.box.waited is not None
+    assert during == [1], "the cell's own"
+    waited(ready)
+
+
+def test_the_receipt_says_when_it_was_made_and_what_was_done_now(ready: Session) -> None:
+    time.sleep(0.3)
+    receipt = run(ready)
+    found = receipt.observed.box.waited
+    assert found is not None
+    assert 0.3 <= found.seconds < WAIT
+    assert found.since < receipt.run.started_at
+    assert [step.name for step in found.steps] == ["made", "started", "ready", "seal checked"]
+    names = [step.name for step in receipt.observed.steps]
+    assert names == ["seal checked again", "program ran", "meters read", "removed"]
+    assert receipt.observed.seal.before_start
+
+
+def test_as_much_is_checked_of_a_box_that_waited_as_of_one_made_now(ready: Session, session: Session) -> None:
+    waiting, now = run(ready), run(session)
+    assert waiting.observed.box.waited is not None
+    assert now.observed.box.waited is None
+    for look in ("engine", "kernel", "inside"):
+        assert getattr(waiting.observed.seal, look).checked == getattr(now.observed.seal, look).checked > 0
+    assert waiting.observed.seal.kernel.source == now.observed.seal.kernel.source
+    # What waiting took of the processor is not the program's.
+    assert waiting.observed.meters.cpu_seconds is not None
+    assert waiting.observed.meters.cpu_seconds < 0.5
+
+
+def test_its_time_limit_is_its_own(ready: Session) -> None:
+    time.sleep(1.0)
+    receipt = ready.run("import time\nwhile True: time.sleep(0.01)", deadline_seconds=0.7).receipt
+    assert receipt.observed.box.waited is not None
+    assert receipt.observed.end.how == "deadline"
+    assert receipt.observed.meters.ran_seconds == pytest.approx(0.7, abs=0.3)
+
+
+# A second look that fails
+
+
+def memory(outside: Outside, box: str) -> None:
+    outside.api.update_container(box, mem_limit=STDLIB.memory_bytes * 2, memswap_limit=STDLIB.memory_bytes * 2)
+
+
+def memory_of_the_kernel_alone(outside: Outside, box: str) -> None:
+    """What an engine does not know of."""
+    folder = next(Path(path) for path in outside.cgroups(box) if "/pids/" in path)
+    (folder / "pids.max").write_text("64")
+
+
+def another_program(outside: Outside, box: str) -> None:
+    made = outside.api.exec_create(box, ["/usr/local/bin/pybox-python", "-c", "import time; time.sleep(60)"])
+    outside.api.exec_start(made["Id"], detach=True)
+
+
+def halted(outside: Outside, box: str) -> None:
+    outside.api.pause(box)
+
+
+def ended(outside: Outside, box: str) -> None:
+    outside.api.kill(box)
+    outside.wait_gone(box, 5)
+
+
+@pytest.mark.parametrize(
+    ("alter", "why"),
+    [
+        (memory, "memory: wanted 128 MB, found 256 MB"),
+        (memory_of_the_kernel_alone, "number of tasks: wanted 32, found 64"),
+        (another_program, "other programs started in it"),
+        (halted, "halted"),
+        (ended, "ended while it waited"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_a_box_that_is_not_as_required_any_more_gets_no_program_and_doctor_says_so(
+    alter: Callable[[Outside, str], None],
+    why: str,
+    ready: Session,
+    own: Installation,
+    outside: Outside,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool, "TICK_SECONDS", 1000.0)  # what has ended would be noticed before the cell
+    assert of_boxes_in_advance(own.home).state == "ok"
+    ready.run("print(1)")
+    waited(ready)
+    (box,) = own.boxes()
+    with ready._boxes.pool.cell():  # type: ignore[union-attr]  # nothing is made beside it
+        alter(outside, box)
+        receipt = run(ready)
+        assert receipt.observed.box.id != box
+        assert receipt.observed.box.waited is None
+        assert receipt.problem is None
+    until(lambda: box not in own.boxes())
+    found = of_boxes_in_advance(own.home)
+    assert found.state == "warning"
+    assert why in found.found
+    waited(ready)
+    assert run(ready).observed.box.waited is not None
+
+
+def test_a_box_that_has_ended_is_noticed_and_replaced_while_nobody_asks(
+    ready: Session, own: Installation, outside: Outside
+) -> None:
+    (box,) = own.boxes()
+    ended(outside, box)
+    until(lambda: ready.waiting() == 1 and own.boxes() not in ([], [box]))
+    assert run(ready).observed.box.waited is not None
+
+
+# How many, and which
+
+
+@pytest.fixture
+def other_image(engine: DockerEngine, box_image: RecordedImage, outside: Outside) -> Iterator[RecordedImage]:
+    """The same programs in an image with another id."""
+    reference = f"pybox-test-other:{time.monotonic_ns()}"
+    text = f"FROM {box_image.id}\nLABEL pybox.test={reference}\n"
+    for _ in outside.api.build(fileobj=io.BytesIO(text.encode()), tag=reference, rm=True):
+        pass
+    yield box_image.model_copy(update={"id": engine.image(reference).id, "reference": reference})
+    engine.remove_image(reference)
+
+
+def test_boxes_of_an_image_that_was_replaced_are_not_used(
+    other_image: RecordedImage, ready: Session, own: Installation, outside: Outside
+) -> None:
+    before = own.boxes()
+    ImageStore(own.home).record(other_image)
+    receipt = run(ready)
+    assert receipt.run.image is not None
+    assert receipt.run.image.id == other_image.id
+    assert receipt.observed.box.waited is None
+    until(lambda: not set(before) & set(own.boxes()))
+    waited(ready)
+    assert [outside.api.inspect_container(box)["Image"] for box in own.boxes()] == [other_image.id]
+
+
+def test_an_image_is_removed_although_boxes_of_it_wait_and_the_next_cell_says_that_it_is_not_there(
+    other_image: RecordedImage, ready: Session, own: Installation, engine: DockerEngine, outside: Outside
+) -> None:
+    store = ImageStore(own.home)
+    store.record(other_image)
+    run(ready)
+    waited(ready)
+    remove_image(engine, store, other_image, print)
+    assert own.boxes() == []
+    assert outside.api.images(filters={"label": f"pybox.test={other_image.reference}"}) == []
+    receipt = ready.run("print(1)").receipt
+    assert receipt.problem is not None
+    assert receipt.problem.code == "setup"
+
+
+def test_another_policy_gets_boxes_of_its_own(ready: Session, own: Installation) -> None:
+    assert ready.run("print(1)", output=True).receipt.observed.box.waited is None
+    waited(ready, 2)
+    assert ready.run("print(1)", output=True).receipt.observed.box.waited is not None
+    waited(ready, 2)
+    assert run(ready).observed.box.waited is not None
+
+
+def test_there_are_more_when_cells_come_one_after_another_fewer_when_none_come_and_at_last_none(
+    ready: Session, own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "TICK_SECONDS", 0.05)
+    for _ in range(3):
+        run(ready)
+    waited(ready, 3)
+    assert len(own.boxes()) <= pool.MOST_OF_A_KIND
+    monkeypatch.setattr(pool, "FEWER_SECONDS", 0.0)
+    run(ready)
+    until(lambda: ready.waiting() == 1 == len(own.boxes()))
+    monkeypatch.setattr(pool, "NONE_SECONDS", 0.0)
+    until(lambda: ready.waiting() == 0 and own.boxes() == [])
+    monkeypatch.undo()
+    assert run(ready).observed.box.waited is None
+    waited(ready)
+
+
+def test_a_box_that_has_waited_for_long_is_replaced(
+    ready: Session, own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (box,) = own.boxes()
+    monkeypatch.setattr(pool, "OLDEST_SECONDS", 0.2)
+    until(lambda: box not in own.boxes())
+    monkeypatch.undo()
+    waited(ready)
+
+
+@pytest.mark.parametrize(("boxes", "mib"), [("1", "512"), ("16", "31")])
+def test_the_bounds_are_those_of_all_sessions_together(
+    boxes: str, mib: str, own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBOX_POOL", boxes)
+    monkeypatch.setenv("PYBOX_POOL_MB", mib)
+    monkeypatch.setattr(pool, "TICK_SECONDS", 0.05)
+    with Session(Journal(own.home), in_advance=True) as first:
+        run(first)
+        waited(first)
+        with Session(Journal(own.home), in_advance=True) as second:
+            assert run(second).observed.box.waited is None
+            time.sleep(0.3)
+            assert (first.waiting(), second.waiting()) == (1, 0)
+            first.close()
+            waited(second)
+            assert run(second).observed.box.waited is not None
+
+
+def test_none_are_made_where_the_user_wants_none(own: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYBOX_POOL", "0")
+    with Session(Journal(own.home), in_advance=True) as session:
+        assert run(session).observed.box.waited is None
+        time.sleep(0.3)
+        assert (session.waiting(), own.boxes()) == (0, [])
+    assert not (own.home / "waiting").exists()
+
+
+def test_a_cell_that_is_stopped_while_its_box_is_made_does_not_start(own: Installation) -> None:
+    with Session(Journal(own.home), in_advance=True) as session:
+        session.expect("stdlib")
+        until(lambda: own.boxes() != [])
+        stop = Stop()
+        stop.set()
+        receipt = session.run("print(1)", stop=stop).receipt
+        assert receipt.observed.end.how == "not_started"
+        assert receipt.problem is not None
+        assert receipt.problem.code == "stopped"
+        waited(session)
+
+
+# The end
+
+
+OWNER = """
+import os, signal, time
+from pybox_kernel.journal import Journal, home_folder
+from pybox_kernel.session import Session
+session = Session(Journal(home_folder()), in_advance=True)
+for _ in range(2):
+    assert session.run("print(1)").receipt.ok
+while session.waiting() < 2:
+    time.sleep(0.02)
+print("waiting", flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_boxes_of_a_session_that_is_killed_end_at_once(own: Installation, outside: Outside) -> None:
+    owner = own.python(OWNER)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "waiting\n"
+    boxes = own.boxes()
+    assert len(boxes) == 2
+    owner.send_signal(signal.SIGKILL)
+    for box in boxes:
+        outside.wait_gone(box, 3.0)
+    found = own.cleanup()
+    assert len(found["already_gone"]) == 2
+    assert found["unconfirmed"] == []
+    assert own.sessions() == []
+
+
+def test_a_session_that_ends_leaves_none(own: Installation, outside: Outside) -> None:
+    with Session(Journal(own.home), in_advance=True) as session:
+        run(session)
+        run(session)
+        waited(session, 2)
+        boxes = own.boxes()
+        began = time.monotonic()
+    assert time.monotonic() - began < 5
+    assert own.boxes() == []
+    assert [outside.cgroups(box) for box in boxes] == [[], []]
+    assert own.sessions() == []
+
+
+def test_a_box_ends_by_itself_if_no_program_comes(
+    own: Installation, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its owner is halted, or its engine was killed."""
+    monkeypatch.setattr(seal, "WAITING_SECONDS", 1.0)
+    with Session(Journal(own.home), in_advance=True) as session:
+        monkeypatch.setattr(pool, "TICK_SECONDS", 1000.0)
+        session.expect("stdlib")
+        waited(session)
+        (box,) = own.boxes()
+        outside.wait_gone(box, 10.0)
+        monkeypatch.undo()
+        assert run(session).observed.box.waited is None
+
+
+# Many at once
+
+
+def test_who_comes_second_waits_is_told_so_and_has_all_of_its_own_time(
+    own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBOX_AT_ONCE", "1")
+    told: list[int] = []
+    with (
+        Session(Journal(own.home), in_advance=True) as first,
+        Session(Journal(own.home), in_advance=True) as second,
+        ThreadPoolExecutor(1) as other,
+    ):
+        long = other.submit(first.run, "import time; time.sleep(1.5); print(1)")
+        until(lambda: second._boxes.turns.all_taken())
+        result = second.run("import time; time.sleep(0.9); print(2)", deadline_seconds=1.5, queued=told.append)
+        assert long.done() or long.result(1).receipt.ok
+        assert result.stdout == "2\n"
+        assert told == [1, 0]
+
+
+def test_who_is_stopped_while_it_waits_does_not_run(own: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYBOX_AT_ONCE", "1")
+    stop = Stop()
+    with (
+        Session(Journal(own.home), in_advance=True) as first,
+        Session(Journal(own.home), in_advance=True) as second,
+        ThreadPoolExecutor(1) as other,
+    ):
+        long = other.submit(first.run, "import time; time.sleep(1.5); print(1)")
+        until(lambda: second._boxes.turns.all_taken())
+        receipt = second.run("print(2)", stop=stop, queued=lambda _: stop.set()).receipt
+        assert receipt.observed.end.how == "not_started"
+        assert receipt.problem is not None
+        assert receipt.problem.code == "stopped"
+        assert receipt.observed.box.id is None
+        assert long.result(20).receipt.ok
