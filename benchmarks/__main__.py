@@ -19,7 +19,7 @@ from pathlib import Path
 
 import docker
 
-from benchmarks import data, files
+from benchmarks import carry, data, files
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, in_turn
 from pybox_kernel import run, seccomp
@@ -128,6 +128,7 @@ def main() -> None:
             *lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells),
             *data.lines(data.data(rounds)),
             *files.lines(*files.files(rounds)),
+            *carry.lines(carry.carrying(rounds)),
         ]
     )
     Path(__file__).with_name("RESULTS.md").write_text(report, encoding="utf-8")

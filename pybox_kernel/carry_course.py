@@ -35,6 +35,8 @@ def take(program: Program, course: Course) -> None:
     if program.sent is None or not course.program_sent:
         return
     course.left = taken_out(course.carried.outcome(), program.sent, course.run)
+    if course.files is not None:
+        course.files.leave_out(course.left.files_kept)
     ended = course.ended
     if ended is None or ended.how != "exited" or ended.signal is not None:
         return

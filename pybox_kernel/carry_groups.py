@@ -109,7 +109,11 @@ class TakenOut(NamedTuple):
 
     groups: tuple[Group, ...] = ()
     lost: tuple[Lost, ...] = ()
+    lost_more: int = 0
+    """How many more there are than are listed."""
     not_restored: tuple[NotRestored, ...] = ()
+    files_kept: frozenset[str] = frozenset()
+    """Files of the working folder that are as earlier cells left them."""
     broken: str | None = None
     """Why nothing of it counts, as half a sentence."""
 

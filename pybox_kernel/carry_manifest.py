@@ -30,11 +30,17 @@ from pybox_kernel.parcels import Parcel
 __all__ = ["taken_out"]
 
 LONGEST_TEXT: Final = 1000
+LONGEST_PATH: Final = 4096
+MOST_FILES: Final = 1000
+
+Key = tuple[tuple[str, ...], str]
+"""A group's names, and the kind of its quiet state."""
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Names = Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)]
 Kind = Annotated[str, Field(pattern=r"^[a-z][a-z._-]{0,30}$")] | None
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Path = Annotated[str, Field(max_length=LONGEST_PATH)]
 
 
 class OutGroup(Strict):
@@ -42,9 +48,9 @@ class OutGroup(Strict):
     types: Annotated[tuple[Text, ...], Field(max_length=MOST_NAMES)]
     kind: Kind = None
     needs: Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)] = ()
-    same: bool = False
-    """It is the group of this name that went in, byte for byte, and did not come again."""
     size: Count
+    same: bool = False
+    """It is the group that went in; no bytes of it came."""
 
 
 class OutLost(Strict):
@@ -64,6 +70,7 @@ class Manifest(Strict):
     lost: Annotated[tuple[OutLost, ...], Field(max_length=MOST_NAMES)] = ()
     lost_more: Count = 0
     not_restored: Annotated[tuple[OutNotRestored, ...], Field(max_length=MOST_NAMES)] = ()
+    files_kept: Annotated[tuple[Path, ...], Field(max_length=MOST_FILES)] = ()
 
 
 def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
@@ -74,42 +81,38 @@ def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
         told = Manifest.model_validate_json(parcel.manifest)
     except ValidationError:
         return TakenOut(broken="its account of it cannot be read")
-    went_in = {(group.names, group.kind): group for group in sent.groups}
-    wrong = first_wrong(told, parcel, sent, went_in)
+    before = {(group.names, group.kind): group for group in sent.groups}
+    wrong = first_wrong(told, parcel, sent, before)
     if wrong is not None:
         return TakenOut(broken=wrong)
-    payloads = iter(parcel.payloads)
-    groups = []
-    for item in told.groups:
-        before = went_in.get((item.names, item.kind or ""))
-        if before is not None and item.same:
-            groups.append(before)
-            continue
-        data = next(payloads)
-        digest = hashlib.sha256(data).hexdigest()
-        if before is not None and before.sha256 == digest:
-            groups.append(before)
-            continue
-        kind = item.kind or ""
-        groups.append(Group(item.names, item.types, kind, item.needs, data, digest, run, sent.cell))
+    came = iter(parcel.payloads)
     return TakenOut(
-        groups=tuple(groups),
+        groups=tuple(
+            before[group.names, group.kind or ""]._replace(types=group.types, needs=group.needs)
+            if group.same
+            else new_group(group, next(came), run, sent.cell)
+            for group in told.groups
+        ),
         lost=tuple(Lost(item.name, item.type, item.why) for item in told.lost),
+        lost_more=told.lost_more,
         not_restored=tuple(NotRestored(item.names, item.kind or "", item.why) for item in told.not_restored),
+        files_kept=frozenset(told.files_kept),
     )
 
 
-def first_wrong(
-    told: Manifest, parcel: Parcel, sent: Sent, went_in: Mapping[tuple[tuple[str, ...], str], Group]
-) -> str | None:
-    sizes = [group.size for group in told.groups]
-    if [group.size for group in told.groups if not group.same] != [len(data) for data in parcel.payloads]:
+def new_group(told: OutGroup, data: bytes, run: str, cell: int | None) -> Group:
+    digest = hashlib.sha256(data).hexdigest()
+    return Group(told.names, told.types, told.kind or "", told.needs, data, digest, run, cell)
+
+
+def first_wrong(told: Manifest, parcel: Parcel, sent: Sent, before: Mapping[Key, Group]) -> str | None:
+    same = [(group, before.get((group.names, group.kind or ""))) for group in told.groups if group.same]
+    if any(known is None or len(known.data) != group.size for group, known in same):
+        return "it calls the same what did not go in"
+    sizes = [group.size for group in told.groups if not group.same]
+    if sizes != [len(data) for data in parcel.payloads]:
         return "its account of it does not fit what came"
-    for group in told.groups:
-        before = went_in.get((group.names, group.kind or "")) if group.same else None
-        if group.same and (before is None or len(before.data) != group.size):
-            return "it calls the same what did not go in"
-    if sum(sizes) > sent.limit:
+    if sum(group.size for group in told.groups) > sent.limit:
         return "it is more than all cells together may leave"
     if any(bool(group.names) == (group.kind is not None) for group in told.groups):
         return "a part of it has no name, or too many"
@@ -123,7 +126,7 @@ def first_wrong(
         return "it has a name that is none"
     if repeated(names) or repeated(group.kind for group in told.groups if group.kind is not None):
         return "it has a name twice"
-    if any((item.names, item.kind or "") not in went_in for item in told.not_restored):
+    if any((item.names, item.kind or "") not in before for item in told.not_restored):
         return "it tells of what did not go in"
     return None
 

@@ -7,7 +7,7 @@ trusted, the names and the bytes are the program's: what is out of bounds, or ou
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
@@ -99,6 +99,12 @@ class FilesFromBox:
         """Of all frames that can come."""
         headers = self._policy.files * (LONGEST_NAME * 6 + 100) + self._policy.file_bytes // LARGEST_FRAME * 10
         return (self._policy.file_bytes + headers if self._bring else 0) + 2 * LARGEST_FRAME
+
+    def leave_out(self, names: Collection[str]) -> None:
+        """These are not the program's: by its own word, it left them as earlier cells had."""
+        self.files = [file for file in self.files if file.name not in names]
+        shown = sum(not any(part.startswith(".") for part in name.split("/")) for name in names)
+        self.found = max(0, self.found - shown) if self.found is not None else None
 
     def take(self, frame: Frame) -> None:
         if self.told:

@@ -1,7 +1,7 @@
 """The Jupyter kernel "PyBox (sealed)": each cell is one run in a box of its own, and a receipt stands under it.
 
 A cell's messages come in this order: its output, an ``error`` if it did not run to its end, the receipt. Nothing of a
-cell is run or imported in this process, and no value is kept from one cell to the next.
+cell is run or imported in this process: what cells leave to one another are bytes here.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pybox_kernel.commands import Options
 from pybox_kernel.completeness import completeness
 from pybox_kernel.outbox import Text
 from pybox_kernel.policy import STDLIB
+from pybox_kernel.session import checked_mode
 
 __all__ = ["PyBoxKernel"]
 
@@ -63,7 +64,7 @@ class PyBoxKernel(Kernel):
     implementation = "pybox"
     implementation_version = __version__
     banner = (
-        f"PyBox {__version__} (sealed)\nEach cell runs in a new sealed box. Nothing is kept from one cell to the next."
+        f"PyBox {__version__} (sealed)\nEach cell runs in a new sealed box; what it defines is carried to the next."
     )
     language_info = {  # noqa: RUF012
         "name": "python",
@@ -85,6 +86,17 @@ class PyBoxKernel(Kernel):
         config=True
     )
 
+    carry = Enum(
+        ("on", "off", "keep"),
+        help="Whether cells get values of earlier cells before a `%pybox carry` says so: if these ran to their end;"
+        " never; also what a cell defined before it failed. The default is that of the variable PYBOX_CARRY, or on.",
+    ).tag(config=True)
+
+    @default("carry")
+    def _carry_default(self) -> str:
+        wish = os.environ.get("PYBOX_CARRY", "on")
+        return wish if wish in ("on", "off", "keep") else "on"
+
     @default("receipt")
     def _receipt_default(self) -> str:
         wish = os.environ.get("PYBOX_RECEIPT", "panel")
@@ -92,7 +104,9 @@ class PyBoxKernel(Kernel):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
-        self._executor = CellExecutor(self._publish, lambda: self.receipt, lambda: Options(image=self.image))
+        self._executor = CellExecutor(
+            self._publish, lambda: self.receipt, lambda: Options(image=self.image), carry=checked_mode(self.carry)
+        )
         self._page = self._executor.page
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]

@@ -143,7 +143,7 @@ def not_carried(course: Course) -> dict[str, Any]:
     failed = tuple(not_restored_of(course.left.not_restored))
     return {
         "lost": lost,
-        "lost_more": len(course.taken.lost) - len(lost) if course.taken is not None else 0,
+        "lost_more": course.taken.lost_more + len(course.taken.lost) - len(lost) if course.taken is not None else 0,
         "not_restored": failed,
         "not_restored_more": len(course.left.not_restored) - len(failed),
     }

@@ -43,6 +43,7 @@ __all__ = [
     "RunResult",
     "Session",
     "Stop",
+    "checked_mode",
     "clean_up",
     "examine",
     "known_images",

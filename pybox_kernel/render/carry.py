@@ -19,14 +19,15 @@ __all__ = ["QUIET", "allowed", "lost_note", "names_listed", "quiet_name", "said"
 QUIET: Final = {
     "random": "the state of random",
     "numpy.random": "the state of numpy.random",
+    "numpy": "settings of numpy",
     "matplotlib": "settings of matplotlib",
     "pandas": "options of pandas",
+    "python": "settings of Python",
     "warnings": "filters of warnings",
+    "decimal": "the context of decimal",
     "environ": "environment variables",
     "folder": "files of the working folder",
-    "decimal": "the context of decimal",
-    "locale": "the locale",
-    "path": "places that modules come from",
+    "lines": "lines of cells, for tracebacks",
 }
 """What notebooks rely on without a name. Other kinds keep their names."""
 

@@ -15,7 +15,7 @@ HOSTILE = "</td><script>alert(1)</script>\x1b[2J\u202e$x$"
 
 def carry_of(*groups: Group, lost: tuple[Lost, ...] = ()) -> Carry:
     carry = Carry()
-    carry.settle("", carry.going_in(""), TakenOut(groups, lost), 3)
+    carry.settle("", carry.going_in(""), TakenOut(groups, lost=lost), 3)
     return carry
 
 

@@ -32,6 +32,13 @@ def changed(**changes: Any) -> Parcel:
     return Parcel(json.dumps(manifest).encode(), parcel.payloads)
 
 
+def same_of(parcel: Parcel) -> Parcel:
+    """The first group is as it went in, so that no bytes of it come."""
+    manifest = json.loads(parcel.manifest)
+    manifest["groups"][0]["same"] = True
+    return Parcel(json.dumps(manifest).encode(), parcel.payloads[1:])
+
+
 def test_groups_come_with_the_run_they_are_of() -> None:
     found = taken_out(told(group("a", "b", data=b"12", needs=("np",)), group(kind="random")), sent(cell=9), NEW)
     assert found.broken is None
@@ -42,9 +49,10 @@ def test_groups_come_with_the_run_they_are_of() -> None:
 
 def test_what_comes_out_as_it_went_in_is_still_of_its_run() -> None:
     old, other = group("a", data=b"1"), group("b", data=b"2")
-    found = taken_out(told(group("a", data=b"1"), group("b", data=b"3")), sent(old, other), NEW)
-    assert found.groups[0] is old
-    assert found.groups[1].run == NEW
+    found = taken_out(same_of(told(group("a", data=b"1", needs=("z",)), group("b", data=b"3"))), sent(old, other), NEW)
+    assert found.groups[0] == old._replace(needs=("z",))
+    assert found.groups[0].data is old.data
+    assert (found.groups[1].run, found.groups[1].data) == (NEW, b"3")
 
 
 def test_what_is_called_the_same_is_what_went_in_and_does_not_come_again() -> None:
@@ -71,6 +79,7 @@ def test_what_could_not_be_carried_or_made_again_is_told() -> None:
     )
     found = taken_out(parcel, sent(group("a")), NEW)
     assert found.lost == (Lost("f", "TextIOWrapper", "an open file"),)
+    assert found.lost_more == 0
     assert found.not_restored == (NotRestored(("a",), "", "KeyError"),)
 
 
@@ -113,6 +122,9 @@ def test_what_could_not_be_carried_or_made_again_is_told() -> None:
         changed(names=[], types=[], kind="x" * 100),
         changed(needs=["x" * 300]),
         changed(needs=None),
+        changed(same=1),
+        changed(same=True),
+        same_of(told(group("never"))),
         changed(types=["x" * 2000]),
         told(group("a"), group("a")),
         told(group(kind="random"), group(kind="random")),
