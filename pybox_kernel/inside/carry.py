@@ -20,10 +20,11 @@ and a record ``g`` for each group. Out goes a manifest
                  "size": int}, ...],      bytes of its record
      "lost": [{"name": str, "type": str, "why": str}, ...],        at most MOST_LOST
      "lost_more": int,                                             how many more there are (only where there are)
-     "not_restored": [{"names": [str, ...], "kind": str (only for a quiet state), "why": str}, ...]}
+     "not_restored": [{"names": [str, ...], "kind": str (only for a quiet state), "why": str}, ...],
+     "files_kept": [str, ...]}      files of the working folder that are as they came in from earlier cells
 
 and a record ``g`` for each group that is not ``same``. All of it is the program's word. Only a cell that reached its
-last statement leaves anything; with ``keep``, one that failed as well. A group comes back as bytes that only a box
+last statement leaves groups; with ``keep``, one that failed as well. A group comes back as bytes that only a box
 reads; what it does there as it is read, it does as that cell's program, within its time and memory.
 """
 
@@ -93,6 +94,7 @@ class Carry:
         self.lost_more = 0
         self.namespace: Namespace | None = None
         self.put_in = carry_folder.look()
+        self.restored = carry_folder.Found()
 
     @property
     def keep(self) -> bool:
@@ -131,6 +133,7 @@ class Carry:
             found = carry_pickle.load(self.groups[place])
             if kind == "folder":
                 carry_folder.restore(found)
+                self.restored = carry_folder.look()
             elif kind == "lines":
                 carry_lines.restore(found)
             else:
@@ -142,25 +145,41 @@ class Carry:
 
     # Out
 
-    def leave(self) -> None:
-        """Sends what there is now; nothing where it never came to ``restore``. Raises nothing."""
+    def leave(self, completed: bool) -> None:
+        """Sends what there is now; where the cell failed, and is to leave nothing, only what is known of what came in;
+        nothing where it never came to ``restore``. Raises nothing."""
         if self.namespace is not None:
             try:
-                self.send(self.namespace)
+                self.send(self.namespace if completed or self.keep else None)
             except BaseException:  # nothing came, then
                 pass
 
-    def send(self, namespace: Namespace) -> None:
+    def send(self, namespace: Namespace | None) -> None:
+        files = carry_folder.look()
+        groups: list[dict[str, Any]] = []
+        payloads: list[Any] = []
+        if namespace is not None:
+            self.pack(namespace, files, groups, payloads)
+        manifest: dict[str, Any] = {"groups": groups, "lost": self.lost, "not_restored": self.not_restored}
+        if self.lost_more:
+            manifest["lost_more"] = self.lost_more
+        kept = carry_folder.kept(files, self.restored)
+        if kept:
+            manifest["files_kept"] = kept
+        parcels.send(b"k", manifest, payloads)
+
+    def pack(
+        self, namespace: Namespace, files: carry_folder.Found, groups: list[dict[str, Any]], payloads: list[Any]
+    ) -> None:
         with warnings.catch_warnings():
             states = carry_quiet.changed()
             warnings.simplefilter("ignore")
-            entries = self.quiet(states) + self.values(namespace)
+            entries = self.quiet(states, files) + self.values(namespace)
             self.keep_within(entries)
             came = {
                 (tuple(told["names"]), told.get("kind")): digest
                 for told, digest in zip(self.told, self.digests, strict=True)
             }
-            groups, payloads = [], []
             for entry in entries:
                 told: dict[str, Any] = {"names": entry.names, "types": entry.types, "size": entry.size}
                 if entry.kind:
@@ -172,14 +191,10 @@ class Carry:
                 else:
                     payloads.append((parcels.GROUP, entry.parts))
                 groups.append(told)
-        manifest: dict[str, Any] = {"groups": groups, "lost": self.lost, "not_restored": self.not_restored}
-        if self.lost_more:
-            manifest["lost_more"] = self.lost_more
-        parcels.send(b"k", manifest, payloads)
 
-    def quiet(self, states: dict[str, Any]) -> list[Entry]:
+    def quiet(self, states: dict[str, Any], files: carry_folder.Found) -> list[Entry]:
         found = [Entry([], [], kind, set(), [payload]) for kind, payload in carry_quiet.to_come.items()]
-        folder, lost = carry_folder.state(carry_folder.look(), self.put_in)
+        folder, lost = carry_folder.state(files, self.put_in)
         for path, what, why in lost:
             self.lose(path, what, why)
         states["folder"] = folder

@@ -55,6 +55,12 @@ def look() -> Found:
     return found
 
 
+def kept(found: Found, restored: Found) -> list[str]:
+    """The files that are as ``restore`` made them, but for those whose names are no text."""
+    same = (path for path, print_ in found.files.items() if restored.files.get(path) == print_)
+    return [path for path in same if not any("\ud800" <= character <= "\udfff" for character in path)][:MOST_FILES]
+
+
 def here() -> str:
     """The working directory from ROOT on; empty where it is that, or is gone or elsewhere."""
     try:

@@ -200,8 +200,8 @@ def main() -> None:
         take_out(delivery)
 
     def leave(completed: bool) -> None:
-        if carried is not None and (completed or carried.keep):
-            carried.leave()
+        if carried is not None:
+            carried.leave(completed)
 
     finish(*outcome, own_pid, leave)
 
