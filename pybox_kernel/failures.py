@@ -15,12 +15,14 @@ from pybox_kernel.render.ending import ending
 from pybox_kernel.render.walls import advice, longer_limit_line
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
+from pybox_kernel.values import ValuesOut
 
 __all__ = ["Failure", "exit_status", "failure", "failure_of_pybox"]
 
 NOT_RUN: Final = "PyBoxNotRun"
 FAILED: Final = "PyBoxFailed"
 LEFT_EARLY: Final = "PyBoxLeftEarly"
+NO_VALUE: Final = "PyBoxNoValue"
 ENDED: Final[Mapping[How, str]] = {
     "not_started": NOT_RUN,
     "exited": "PyBoxExitCode",
@@ -46,14 +48,14 @@ class Failure(NamedTuple):
 
 
 def failure(result: RunResult) -> Failure | None:
-    """None if the program ran to its end.
+    """None if the program ran to its end, and all values that were asked of it came.
 
     The program's own exception where that is how it ended; otherwise what was observed, and the exception above it.
     Last, where there is something, what to do.
     """
     receipt, told = result.receipt, result.error
     if receipt.ok and told is None:
-        return None
+        return without_values(result.values)
     end, told_by = receipt.observed.end, ending(receipt)
     verdict = told_by.verdict
     if told is not None and end.how == "exited":
@@ -74,6 +76,16 @@ def failure(result: RunResult) -> Failure | None:
     elif to_do := " ".join(told_by.to_do):
         lines.append(f"PyBox: {to_do[0].lower()}{to_do[1:]}")
     return Failure(name, verdict, lines)
+
+
+def without_values(values: ValuesOut) -> Failure | None:
+    """Who asks for a value goes on to use it: without it the cells below would take an older one, or none."""
+    if not values.not_brought:
+        return None
+    lost = "; ".join(f"{item.name} {item.why}" for item in values.not_brought[:3])
+    more = f"; and {len(values.not_brought) - 3} more" if len(values.not_brought) > 3 else ""
+    told = safe_text(f"Not brought back: {lost}{more}.")
+    return Failure(NO_VALUE, told, [f"{NO_VALUE}: {told}"])
 
 
 def said(told: ProgramError) -> list[str]:

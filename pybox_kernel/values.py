@@ -28,7 +28,7 @@ from pybox_kernel.inside.value_bytes import (
     TooLarge,
     Wrong,
     module_of,
-    pack,
+    packed,
     unpack,
 )
 from pybox_kernel.parcels import Parcel, ValuesIn
@@ -67,8 +67,8 @@ class Value(NamedTuple):
     """In a few plain words."""
     shape: tuple[int, ...]
     """How many entries; rows and columns; empty for what has none."""
-    library: str | None
-    """What the box must have, to make it again: numpy, pandas or polars."""
+    libraries: frozenset[str] = frozenset()
+    """What the box must have, to make it again: numpy, pandas, polars."""
 
 
 class ValuesAsked(NamedTuple):
@@ -80,7 +80,7 @@ class ValuesAsked(NamedTuple):
     """Have passed ``checked_wanted``."""
 
     def parcel(self) -> ValuesIn:
-        manifest = [{"name": value.name, "library": value.library, "size": len(value.data)} for value in self.values]
+        manifest = [{"name": value.name, "libraries": sorted(value.libraries)} for value in self.values]
         return ValuesIn(manifest, [value.data for value in self.values], self.wanted)
 
 
@@ -135,7 +135,7 @@ def taken(names: Sequence[str], namespace: Mapping[str, Any]) -> tuple[Value, ..
             raise OptionError(f"There is no {name} to copy into the box.", "Define it first, or check the name.")
         value = namespace[name]
         try:
-            data = packed(value, room)
+            data, libraries = copied(value, room)
         except TooLarge as error:
             raise too_large(name, value, error, LARGEST - room) from None
         except Cannot as error:
@@ -144,15 +144,15 @@ def taken(names: Sequence[str], namespace: Mapping[str, Any]) -> tuple[Value, ..
                 advice_for(value),
             ) from None
         room -= len(data)
-        values.append(Value(name, data, kind_of(value), shape_of(value), library_of(value)))
+        values.append(Value(name, data, kind_of(value), shape_of(value), libraries))
     return tuple(values)
 
 
-def packed(value: object, room: int) -> bytes:
+def copied(value: object, room: int) -> tuple[bytes, frozenset[str]]:
     size = size_of(value)
     if size is not None and size > room:
         raise TooLarge("is too large")
-    return pack(value, room)
+    return packed(value, room)
 
 
 def checked_wanted(names: Sequence[str], namespace: Mapping[str, Any], *, replace: bool) -> tuple[str, ...]:
@@ -198,12 +198,12 @@ def check_libraries(asked: ValuesAsked, image: str, packages: Iterable[str]) -> 
     """Raises OptionError for a value that only a package can make which is not among those of the image."""
     there = set(packages)
     for value in asked.values:
-        if value.library is not None and value.library not in there:
+        if missing := sorted(value.libraries - there):
             raise OptionError(
-                f"{value.name} is made by {value.library}, and the box '{image}' does not have it.",
-                "Use `--image data`, which has numpy and pandas, or copy a list or a dict."
-                if value.library != "polars"
-                else f"Use an image of your own that has it, or copy {value.name}.to_dict(as_series=False).",
+                f"{value.name} needs {' and '.join(missing)}, which the box '{image}' does not have.",
+                "Use an image of your own that has it, or copy a dict or a table of pandas."
+                if "polars" in missing
+                else "Use `--image data`, which has numpy and pandas, or copy a list or a dict.",
             )
 
 
@@ -232,7 +232,7 @@ def read(manifest: bytes, payloads: Sequence[bytes], wanted: Iterable[str]) -> V
             try:
                 brought.append(made(name, sent[name]))
             except NotLoaded as error:
-                why = f"is made by {error.args[0]}, which this Python has not imported"
+                why = f"needs {error.args[0]}, which this notebook has not imported"
                 not_brought.append(ValueNotBrought(name, why))
             except (Wrong, MemoryError, RecursionError):
                 not_brought.append(ValueNotBrought(name, "did not come in a form that can be read"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["DEEPEST", "LARGEST", "MOST_PARTS", "Cannot", "NotLoaded", "TooLarge", "Wrong", "pack", "unpack"]
+__all__ = ["DEEPEST", "LARGEST", "MOST_PARTS", "Cannot", "NotLoaded", "TooLarge", "Wrong", "pack", "packed", "unpack"]
 
 LARGEST = 8 << 20
 """Bytes of all values that go one way."""
@@ -82,9 +82,14 @@ class NotLoaded(Exception):
 
 def pack(value: object, most: int = LARGEST) -> bytes:
     """Raises Cannot for what has no such form, TooLarge for what takes more than ``most`` bytes."""
+    return packed(value, most)[0]
+
+
+def packed(value: object, most: int = LARGEST) -> tuple[bytes, frozenset[str]]:
+    """The same, and the libraries that whoever unpacks it must have."""
     writer = Writer(most)
     writer.write(value, 0)
-    return b"".join(writer.out)
+    return b"".join(writer.out), frozenset(writer.libraries)
 
 
 def unpack(data: bytes) -> object:
@@ -102,6 +107,7 @@ class Writer:
         self.room = most
         self.parts = 0
         self.packed = 0
+        self.libraries: set[str] = set()
 
     def put(self, data: bytes) -> None:
         self.room -= len(data)
@@ -127,6 +133,8 @@ class Writer:
         library = module_of(kind)
         if library not in LIBRARIES:
             raise Cannot("is " + name_of(kind))
+        if library != "datetime":
+            self.libraries.add(library)
         module = module_for(library)
         made_by, plainer = module.described(value)
         self.put_long(b"x", made_by.encode())

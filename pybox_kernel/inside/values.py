@@ -26,8 +26,8 @@ def prepare() -> None:
 def restore(manifest: Sequence[dict[str, Any]], payloads: Sequence[bytearray], namespace: dict[str, Any]) -> None:
     """Binds each value to its name. Raises ImportError where the box has not what makes one."""
     for told, data in zip(manifest, payloads, strict=True):
-        if told["library"] is not None:
-            __import__(told["library"])
+        for library in told["libraries"]:
+            __import__(library)
         namespace[told["name"]] = value_bytes.unpack(bytes(data))
 
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pybox_kernel.errors import OptionError
@@ -29,14 +30,22 @@ def refusal(name: str, value: object) -> OptionError:
 
 
 def test_a_value_is_told_in_plain_words() -> None:
-    values = {"n": 3, "words": ["a", "b"], "grid": np.zeros((2, 3)), "half": np.float32(0.5), "table": {"a": 1}}
-    told = {value.name: (value.kind, value.shape, value.library) for value in taken(list(values), values)}
+    values = {
+        "n": 3,
+        "words": ["a", "b"],
+        "grid": np.zeros((2, 3)),
+        "half": np.float32(0.5),
+        "table": {"a": 1},
+        "both": [pd.DataFrame({"a": [1]}), {"b": [np.int8(1)]}],
+    }
+    told = {value.name: (value.kind, value.shape, value.libraries) for value in taken(list(values), values)}
     assert told == {
-        "n": ("whole number", (), None),
-        "words": ("list", (2,), None),
-        "grid": ("array of float64", (2, 3), "numpy"),
-        "half": ("number of float32", (), "numpy"),
-        "table": ("dict", (1,), None),
+        "n": ("whole number", (), set()),
+        "words": ("list", (2,), set()),
+        "grid": ("array of float64", (2, 3), {"numpy"}),
+        "half": ("number of float32", (), {"numpy"}),
+        "table": ("dict", (1,), set()),
+        "both": ("list", (2,), {"numpy", "pandas"}),
     }
 
 
