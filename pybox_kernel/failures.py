@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from pybox_kernel.errors import ExitStatus, InputError, PyBoxError, Stopped
 from pybox_kernel.receipt import How, Receipt
+from pybox_kernel.render.advice import advice, longer_limit_line
 from pybox_kernel.render.ending import ending
-from pybox_kernel.render.walls import advice, longer_limit_line
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
 from pybox_kernel.values import ValuesOut

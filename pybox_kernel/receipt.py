@@ -74,7 +74,7 @@ WallKind = Literal[
     "forbidden",
     "magic",
 ]
-"""What a program wanted that a box does not give, as its exception shows (``inside/walls.py``).
+"""What a program wanted that a box does not give, as its exception shows (``inside/diagnosis.py``).
 
 ``module`` one that is not in the image; ``name`` one that an earlier cell defined; ``file`` one that is not there;
 ``read_only`` a place that cannot be written to; ``full`` no room; ``input`` a keyboard; ``tasks`` one more process or

@@ -129,15 +129,26 @@ def execute(cell: Cell, namespace: Namespace) -> None:
     else:
         final = compile(_ast.Expression(body=last), CELL, "eval", AWAIT | code.co_flags & FUTURES, True)
     codes = [code] if final is None else [code, final]
-    if any(one.co_flags & COROUTINE for one in codes):
-        value = awaited(namespace, codes)
-    else:
-        exec(code, namespace)
-        value = None if final is None else eval(final, namespace)  # noqa: S307
+    loaded = dict(sys.modules)
+    try:
+        if any(one.co_flags & COROUTINE for one in codes):
+            value = awaited(namespace, codes)
+        else:
+            exec(code, namespace)
+            value = None if final is None else eval(final, namespace)  # noqa: S307
+    finally:
+        put_back(loaded)
     if value is not None:
         error = show(value, result=True)
         if error is not None:
             raise error
+
+
+def put_back(loaded: dict[str, Any]) -> None:
+    """Of a program that emptied ``sys.modules``, too, it is told how it ended."""
+    if __name__ not in sys.modules:
+        for name, module in loaded.items():
+            sys.modules.setdefault(name, module)
 
 
 def awaited(namespace: Namespace, codes: list[CodeType]) -> Any:
@@ -195,14 +206,14 @@ def place_of(step: TracebackType) -> tuple[int, int]:
 
 def report(error: BaseException) -> None:
     """Tells of an exception as the program's error; on stderr where the events pipe does not take it."""
-    from pybox_kernel.inside import tracebacks, walls
+    from pybox_kernel.inside import diagnosis, tracebacks
 
     told = tracebacks.traceback_of(error)  # first: what the exception's own methods do may lengthen it
     account = {
         "name": begin(type(error).__name__, NAME),
         "value": text_of(error, of_syntax if issubclass(type(error), SyntaxError) else str),
         "traceback": told,
-        "about": walls.about(error),
+        "about": diagnosis.about(error),
     }
     try:
         say(b"x", as_json(account))

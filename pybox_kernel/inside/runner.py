@@ -156,13 +156,13 @@ def main() -> None:
         carry_pickle,
         carry_quiet,
         cell,
+        diagnosis,
         events,
         parcels,
         preload,
         pretty,
         shown,
         tracebacks,
-        walls,
     )
 
     os.set_inheritable(events.EVENTS, False)

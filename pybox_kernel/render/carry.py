@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.amounts import counted, finished, size
-from pybox_kernel.render.walls import in_marks
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pybox_kernel.render import values
+from pybox_kernel.render.advice import FEWER_TASKS, LESS_DATA, advice, longer_limit
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
 from pybox_kernel.render.carry import lost_note
-from pybox_kernel.render.walls import FEWER_TASKS, LESS_DATA, advice, longer_limit
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybox_kernel.render import carry, values
+from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
-from pybox_kernel.render.walls import in_marks
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:

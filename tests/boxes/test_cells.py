@@ -600,12 +600,20 @@ def test_the_shell_object_does_what_works_and_says_what_does_not(run: Run) -> No
 def test_a_program_meets_none_of_the_runners_modules(run: Run) -> None:
     source = """
 import sys
-for name in ("tables", "cell", "events", "pretty", "shown", "walls", "runner", "timing", "capture"):
+for name in ("tables", "cell", "events", "pretty", "shown", "diagnosis", "runner", "timing", "capture"):
     open(name + ".py", "w").write("mine = True")
     assert __import__(name).mine
 sorted(name for name in sys.modules if "IPython" in name)
 """
     assert run(source).value == "[]"
+
+
+def test_of_a_program_that_empties_the_list_of_modules_its_end_is_told(run: Run) -> None:
+    assert run("import sys\nsys.modules.clear()\n6 * 7").value == "42"
+    ran = run("import sys\nsys.modules.clear()\n1 / 0")
+    assert ran.error.name == "ZeroDivisionError"
+    assert "Your code, line 3" in ran.traceback
+    assert "/usr/local/lib/pybox" not in ran.traceback + ran.err
 
 
 # What comes back is text

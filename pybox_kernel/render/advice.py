@@ -128,17 +128,21 @@ def not_among(wall: Wall) -> Advice:
 
 def read_only(wall: Wall, _: Policy, __: str) -> Advice:
     return Advice(
-        f"{quoted(wall) or 'That place'} cannot be written to: in a box only its working folder and /tmp can.",
+        f"{quoted(wall) or 'That place'} cannot be used like that: in a box a program can write to its working folder"
+        " and to /tmp alone.",
         "Use a name without a folder: open('result.txt', 'w').",
     )
 
 
 def full(_: Wall, policy: Policy, __: str) -> Advice:
     work, temporary = megabytes(policy.work_bytes), megabytes(policy.temporary_bytes)
+    less = "Write less, or delete what is no longer needed."
+    if policy.work_bytes < policy.file_work_bytes:
+        less += f" {asking('--output DIR', f'For {megabytes(policy.file_work_bytes)} MB in its working folder, put')}"
     return Advice(
         f"No room is left: a box has {work} MB in its working folder and {temporary} MB in /tmp, "
         f"and {policy.inodes:,} files in each.",
-        "Write less, or delete what is no longer needed.",
+        less,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pybox_kernel.failures import failure
 from pybox_kernel.receipt import WallKind
-from pybox_kernel.render.walls import LESS_DATA, WALLS, advice, longer_limit
+from pybox_kernel.render.advice import LESS_DATA, WALLS, advice, longer_limit
 from pybox_kernel.render.words import words
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import safe_name, safe_text
@@ -40,10 +40,12 @@ TOLD = {
     ("file", "", None): "There is no such file in this box: it has none of your files, and starts empty. "
     "To have a copy of one of yours in it, put this line first in the cell: %%pybox --input PATH "
     "(at a shell, add --input PATH).",
-    ("read_only", "/usr/x", None): "‘/usr/x’ cannot be written to: in a box only its working folder and /tmp can. "
+    ("read_only", "/usr/x", None): "‘/usr/x’ cannot be used like that: in a box a program can write to its "
+    "working folder and to /tmp alone. "
     "Use a name without a folder: open('result.txt', 'w').",
     ("full", "", None): "No room is left: a box has 8 MB in its working folder and 8 MB in /tmp, and 1,024 files in "
-    "each. Write less, or delete what is no longer needed.",
+    "each. Write less, or delete what is no longer needed. For 64 MB in its working folder, put this line first "
+    "in the cell: %%pybox --output DIR (at a shell, add --output DIR).",
     ("network", "example.org", None): "A box has no network: nothing can be fetched or sent. "
     "Put the data into the cell, as text.",
     ("input", "", None): "Nobody can type into a box: it has no keyboard. "
