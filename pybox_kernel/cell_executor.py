@@ -188,7 +188,8 @@ class CellExecutor:
         for notice in result.notices:
             self.page.notice(safe_text(notice))
         self._bind(options, result)
-        self.page.receipt(result.receipt, number, shown=not options.quiet or words(result.receipt).tone != "ok")
+        clean = words(result.receipt).tone == "ok" and not result.values.not_brought
+        self.page.receipt(result.receipt, number, shown=not (options.quiet and clean))
         return Executed(None if let_go else told, result, exit_status(result.receipt))
 
     def _values(self, asked: Options) -> ValuesAsked:
@@ -210,9 +211,15 @@ class CellExecutor:
         return ValuesAsked()
 
     def _bind(self, options: Options, result: RunResult) -> None:
-        """Gives the values that came back their names, and the receipt the one that was asked for."""
+        """Gives the values that came back their names, and the receipt the one that was asked for. Says how a name that
+        the cell missed could have been there."""
         if self._names is None:
             return
+        about = result.error.about if result.error is not None else None
+        if about is not None and about.kind == "name" and about.what in self._names and about.what.isidentifier():
+            self.page.notice(
+                safe_text(f"This notebook has a {about.what}; `%%pybox -i {about.what}` copies it into the box.")
+            )
         for value in result.values.brought:
             self._names[value.name] = value.value
         if options.receipt is not None:

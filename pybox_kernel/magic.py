@@ -31,6 +31,9 @@ from pybox_kernel.guard import HOST
 from pybox_kernel.input_guard import GUARDED, InputGuard
 from pybox_kernel.magic_completion import offered
 from pybox_kernel.policy import STDLIB, checked_deadline, policy_for
+from pybox_kernel.receipt import Receipt
+from pybox_kernel.render.html import render_html
+from pybox_kernel.render.text import render_short
 from pybox_kernel.safe_display import safe_text
 
 __all__ = ["PyBoxMagics", "load", "unload"]
@@ -254,6 +257,10 @@ def load(shell: InteractiveShell) -> PyBoxMagics:
     shell.input_transformers_cleanup.append(magics.guard)
     shell.events.register("pre_execute", magics.guard.begun)
     shell.events.register("post_execute", magics.guard.ended)
+    formatters = shell.display_formatter.formatters if shell.display_formatter is not None else {}
+    if formatters:
+        formatters["text/plain"].for_type(Receipt, lambda receipt, printer, _: printer.text(render_short(receipt)))
+        formatters["text/html"].for_type(Receipt, render_html)
     for word in (MAGIC, CELL_MAGIC):
         shell.set_hook("complete_command", magics.complete, str_key=word)  # type: ignore[no-untyped-call]
     atexit.register(magics.close)

@@ -42,7 +42,9 @@ def of_options(before: list[str], of_one_cell: bool, names: Iterable[str]) -> li
             values = images()
         elif option.field == "values_in":
             values = sorted(name for name in names if not name.startswith("_"))
-        if before[-1] == there[-1]:
+        elif "|" in option.value:
+            values = option.value.split("|")
+        if before[-1] == there[-1] and not option.alone:
             return values  # an option comes after a value
     return values + [
         name

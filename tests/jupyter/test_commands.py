@@ -51,3 +51,11 @@ def test_a_line_for_an_ordinary_notebook_works_on_a_sealed_cell(kernel: Any) -> 
     failed = kernel.run("%%pybox --quiet\n1 / 0")
     assert failed.error["ename"] == "ZeroDivisionError"
     assert "ZeroDivisionError" in failed.receipt_text
+
+
+def test_values_of_a_notebook_are_those_that_its_cells_leave_to_one_another(kernel: Any) -> None:
+    kernel.run("%%pybox --carry\nnumbers = [1, 2]")
+    cell = kernel.run("%%pybox --carry -i numbers -o total --replace\ntotal = sum(numbers)\nprint(total)")
+    assert cell.text("stdout") == "3\n"
+    refused = kernel.run("%%pybox --carry off -i numbers\nnumbers").error
+    assert "here each cell is on its own" in refused["evalue"]

@@ -41,6 +41,9 @@ def test_a_failing_cell_raises_after_its_receipt_and_shows_no_frame_of_pybox(ord
     assert value(ordinary, "r.said.error") == "'ZeroDivisionError'"
     receipt = Receipt.from_json(ast.literal_eval(value(ordinary, "r.to_json()")))
     assert receipt.observed.end.exit_code == 1
+    [shown] = ordinary.run("r").of("execute_result")
+    assert shown["data"]["text/plain"].startswith("✗ Ended with an error")
+    assert "<details" in shown["data"]["text/html"]
 
 
 def test_a_cell_that_is_not_to_raise_does_not_and_a_quiet_one_has_no_receipt(ordinary: Any) -> None:
@@ -108,6 +111,7 @@ def test_the_guard_seals_every_cell_but_those_of_this_computer_and_says_so(ordin
     assert value(ordinary, "here") == "1"
 
 
+@pytest.mark.alone
 def test_an_interrupt_ends_the_box_at_once_and_the_receipt_says_so(ordinary: Any) -> None:
     msg_id = ordinary.client.execute("%%pybox --timeout 30\nprint('begun', flush=True)\nwhile True: pass")
     ordinary.until("stream", msg_id)
@@ -194,4 +198,16 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     assert value(ordinary, "taken") == "1"
     for name in ("__name__", "class", "not-a-name", "print"):
         assert ordinary.run(f"%%pybox -o {name}\n1").error["ename"] == "PyBoxCellError"
+    lost = ordinary.run("%%pybox -o never --quiet\n1")
+    assert "1 value not brought back" in lost.receipt_text
+    missed = ordinary.run("%%pybox\ngiven")
+    assert "`%%pybox -i given` copies it into the box" in missed.of("display_data")[0]["data"]["text/plain"]
     assert "no missing to copy" in ordinary.run("%%pybox -i missing\n1").error["evalue"]
+
+
+def test_sealed_cells_share_what_they_make_where_they_ask_for_it(ordinary: Any) -> None:
+    ordinary.run("%%pybox --carry\ndef double(x):\n    return 2 * x\nn = 21")
+    assert ordinary.run("%%pybox --carry\nprint(double(n))").text("stdout") == "42\n"
+    assert ordinary.run("%%pybox --no-raise\nprint(n)").text("stdout") == ""
+    assert "double" in ordinary.run("%pybox carry").of("display_data")[0]["data"]["text/plain"]
+    assert ordinary.run("double").error["ename"] == "NameError"

@@ -26,6 +26,8 @@ NAMES = ("table", "_7", "total")
         ("%%pybox -i ta", ["table"]),
         ("%%pybox -i table to", ["total"]),
         ("%%pybox -i table --rep", ["--replace"]),
+        ("%%pybox --carry o", ["on", "off"]),
+        ("%%pybox --carry --ti", ["--timeout"]),
         ("%%pybox --quiet --qu", []),
         ("%%pybox", []),
         ("%%pyboxx --t", []),
