@@ -307,7 +307,7 @@ def why_lost(error: BaseException) -> str:
         return "it is nested too deeply"
     text = text_of(error, most=TEXT)
     if isinstance(error, (TypeError, pickle.PicklingError)):
-        named = re.search(r"cannot pickle '([\w.]+)' object", text)
+        named = re.search(r"cannot pickle '([\w.]+)'", text)
         if named is not None:
             for pattern, why in REASONS:
                 if re.fullmatch(pattern, named[1]):

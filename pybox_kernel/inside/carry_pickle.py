@@ -11,6 +11,7 @@ of ALIGN: arrays are restored in the memory that the payload came into.
 from __future__ import annotations
 
 import functools
+import io
 import pickle
 import struct
 import sys
@@ -136,6 +137,8 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if root is not array and id(root) in self.shared and (root.flags.c_contiguous or root.flags.f_contiguous):
             offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
             return view_of, (root, array.dtype, array.shape, array.strides, offset, array.flags.writeable)
+        if not array.dtype.isnative:  # numpy would turn the bytes of all but a contiguous one
+            return array.copy().__reduce_ex__(5)
         return array.__reduce__() if array.nbytes <= SMALL_ARRAY else NotImplemented
 
 
@@ -292,7 +295,7 @@ REDUCERS: dict[type, Any] = {
     weakref.WeakKeyDictionary: lambda value: (weakref.WeakKeyDictionary, (dict(value),)),
     weakref.WeakValueDictionary: lambda value: (weakref.WeakValueDictionary, (dict(value),)),
     typing.NewType: reduce_new_type,
-    type(sys.stdout): reduce_file,
+    io.TextIOWrapper: reduce_file,
     memoryview: refuse,
 }
 

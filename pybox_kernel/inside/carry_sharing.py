@@ -8,6 +8,7 @@ references are read as the garbage collector reads them.
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import types
@@ -30,6 +31,8 @@ ATOMS: set[type] = {
     *(types.MemberDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType),
 }
 """Of which nobody can tell whether there are one or two, or which are never carried as part of something."""
+EMPTY_ONCE = {tuple, frozenset}
+"""Of which there is one empty one."""
 ATOMIC_MODULES = {"datetime", "zoneinfo", "decimal", "fractions", "uuid", "re", "pathlib", "_decimal", "ipaddress"}
 LEAVES = {"DataFrame", "Series"}
 """Of pandas: a thing of its own each. They share their insides as they like, and nobody can tell."""
@@ -95,7 +98,7 @@ class Sharing:
         while waiting:
             item = waiting.pop()
             kind = type(item)
-            if self.is_atomic(kind):
+            if self.is_atomic(kind) or (kind in EMPTY_ONCE and not item):
                 continue
             owner = self.owners.get(id(item))
             if owner is not None:
@@ -137,6 +140,8 @@ class Sharing:
             return [item.__defaults__, item.__kwdefaults__, item.__dict__, *(item.__closure__ or ())]
         if kind is weakref.ref:
             return [item()]
+        if kind is functools._lru_cache_wrapper:  # what is in the cache stays here
+            return [item.__dict__]
         module = kind.__module__
         if module == "numpy" and kind.__name__ == "ndarray":
             if item.base is not None:
