@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from pybox_kernel import session
 from pybox_kernel.commands import CELL_MAGIC, COMMANDS, MAGIC, OPTIONS
 from pybox_kernel.errors import PyBoxError
 
-__all__ = ["offered"]
+__all__ = ["offered", "offered_in_a_box"]
 
 
-def offered(text: str, names: Iterable[str]) -> list[str]:
-    """``text`` is the line up to the cursor; ``names`` are those of values that could be copied into a box."""
+OF_VALUES: Final = ("values_in", "values_out", "replace")
+LONGEST: Final = 1000
+"""Characters of a line."""
+
+
+def offered_in_a_box(code: str, cursor: int) -> tuple[list[str], int] | None:
+    """The same for a whole cell of a sealed notebook, where there are no values to be copied, and for the magics' own
+    names; and where the word begins that is being written. None where the cursor is in no such line."""
+    start = code.rfind("\n", 0, cursor) + 1
+    line = code[start:cursor]
+    if cursor - start > LONGEST or not line.startswith("%") or code[:start].strip():
+        return None
+    first, *others = re.split(r"\s+", line)
+    if not others:
+        found = [magic for magic in (MAGIC, CELL_MAGIC) if magic.startswith(first)]
+        return (found, start) if found else None
+    return (offered(line, None), cursor - len(others[-1])) if first in (MAGIC, CELL_MAGIC) else None
+
+
+def offered(text: str, names: Iterable[str] | None) -> list[str]:
+    """``text`` is the line up to the cursor; ``names`` are those of values that could be copied into a box, None where
+    there are never any."""
     magic, *words = re.split(r"\s+", text.lstrip())
     if not words or magic not in (MAGIC, CELL_MAGIC):
         return []
@@ -32,7 +53,7 @@ def of_commands(before: list[str]) -> Iterable[str]:
     return word.takes.split("|") if word is not None and len(before) == 1 and "|" in word.takes else ()
 
 
-def of_options(before: list[str], of_one_cell: bool, names: Iterable[str]) -> list[str]:
+def of_options(before: list[str], of_one_cell: bool, names: Iterable[str] | None) -> list[str]:
     """Values first, where the last option takes some, and then the options that are not there yet."""
     there = [word for word in before if word in OPTIONS]
     option = OPTIONS[there[-1]] if there else None
@@ -41,7 +62,7 @@ def of_options(before: list[str], of_one_cell: bool, names: Iterable[str]) -> li
         if option.field == "image":
             values = images()
         elif option.field == "values_in":
-            values = sorted(name for name in names if not name.startswith("_"))
+            values = sorted(name for name in names or () if not name.startswith("_"))
         elif "|" in option.value:
             values = option.value.split("|")
         if before[-1] == there[-1] and not option.alone:
@@ -49,7 +70,9 @@ def of_options(before: list[str], of_one_cell: bool, names: Iterable[str]) -> li
     return values + [
         name
         for name, other in OPTIONS.items()
-        if (name not in there or other.many) and (of_one_cell or not other.of_one_cell)
+        if (name not in there or other.many)
+        and (of_one_cell or not other.of_one_cell)
+        and (names is not None or other.field not in OF_VALUES)
     ]
 
 

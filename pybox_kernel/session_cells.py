@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pybox_kernel.cell_names import defined_names
-from pybox_kernel.completion import Completer
+from pybox_kernel.completion import Completer, Completions
 from pybox_kernel.history import History
 from pybox_kernel.inspection import inspect
+from pybox_kernel.magic_completion import offered_in_a_box
 from pybox_kernel.safe_display import safe_text
 
 __all__ = ["MOST_NAMES", "SessionCells"]
@@ -47,7 +48,7 @@ class SessionCells:
     # Jupyter's questions, each answered with the content of its reply
 
     def complete(self, code: str, cursor: int) -> dict[str, object]:
-        found = self._completer.complete(code, cursor)
+        found = self._to_pybox(code, cursor) or self._completer.complete(code, cursor)
         return {
             "status": "ok",
             "matches": list(found.matches),
@@ -55,6 +56,11 @@ class SessionCells:
             "cursor_end": found.end,
             "metadata": found.metadata(),
         }
+
+    def _to_pybox(self, code: str, cursor: int) -> Completions | None:
+        end = max(0, min(cursor, len(code)))
+        found = offered_in_a_box(code, end)
+        return None if found is None else Completions(tuple(found[0]), found[1], end, ("magic",) * len(found[0]))
 
     def inspect(self, code: str, cursor: int, detail_level: int) -> dict[str, object]:
         text = inspect(code, cursor, detail_level, self._completer)

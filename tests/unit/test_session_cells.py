@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from pybox_kernel.session_cells import MOST_NAMES, SessionCells
 
 
@@ -33,6 +35,25 @@ def test_names_of_earlier_cells_and_of_the_standard_library_are_offered() -> Non
     cells.add(1, "import collections\nmy_value = 1")
     assert matches(cells, "my_va") == ["my_value"]
     assert any("Counter" in found for found in matches(cells, "collections.Cou"))
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "start"),
+    [
+        ("%", ["%pybox", "%%pybox"], 0),
+        ("\n%%py", ["%%pybox"], 1),
+        ("%pybox u", ["use"], 7),
+        ("%pybox use --ti", ["--timeout"], 11),
+        ("%%pybox --im", ["--image"], 8),
+        ("%%pybox --re", ["--receipt"], 8),
+        ("%%pybox -i", [], 8),
+        ("x = 1\n%%py", [], 10),
+        ("%time prin", ["print"], 6),
+    ],
+)
+def test_words_to_pybox_are_offered_where_they_are_read_as_such(code: str, words: list[str], start: int) -> None:
+    found: Any = SessionCells().complete(code, len(code))
+    assert (found["matches"], found["cursor_start"], found["cursor_end"]) == (words, start, len(code))
 
 
 def test_what_is_known_of_a_name_is_told_and_what_is_not_is_not_guessed() -> None:
