@@ -199,10 +199,39 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     for name in ("__name__", "class", "not-a-name", "print"):
         assert ordinary.run(f"%%pybox -o {name}\n1").error["ename"] == "PyBoxCellError"
     lost = ordinary.run("%%pybox -o never --quiet\n1")
-    assert "1 value not brought back" in lost.receipt_text
+    assert "1 value not brought back" in lost.of("display_data")[0]["data"]["text/plain"]
     missed = ordinary.run("%%pybox\ngiven")
     assert "`%%pybox -i given` copies it into the box" in missed.of("display_data")[0]["data"]["text/plain"]
     assert "no missing to copy" in ordinary.run("%%pybox -i missing\n1").error["evalue"]
+
+
+@pytest.mark.usefixtures("data_image")
+def test_a_table_goes_in_and_another_comes_back(ordinary: Any) -> None:
+    ordinary.run("import pandas as pd\nsales = pd.DataFrame({'who': ['a', 'b', 'a'], 'n': [1, 2, 3]})")
+    source = "totals = sales.groupby('who').sum()\nlabels = {who: int(n) for who, n in totals['n'].items()}"
+    cell = ordinary.run(f"%%pybox --image data --timeout 20 -i sales -o totals labels\n{source}")
+    assert cell.reply["content"]["status"] == "ok", cell.text("stderr")
+    assert value(ordinary, "labels, totals.equals(sales.groupby('who').sum())") == "({'a': 4, 'b': 2}, True)"
+    refused = ordinary.run("%%pybox -i sales\nprint(sales)").error["evalue"]
+    assert refused == "PyBoxNotRun: sales needs numpy and pandas, which the box 'stdlib' does not have."
+
+
+def test_a_value_that_does_not_come_is_an_error_and_the_others_come(ordinary: Any) -> None:
+    cell = ordinary.run("%%pybox -o kept gone fault --replace\nkept, fault = 1, open")
+    receipt = cell.of("display_data")[-1]["data"]["text/plain"]
+    assert receipt.startswith("✓ Ended normally · 1 value brought back · 2 values not brought back")
+    assert cell.error["evalue"] == (
+        "PyBoxNoValue: Not brought back: gone is not there: the cell did not define it; "
+        "fault is of the type builtin_function_or_method."
+    )
+    assert value(ordinary, "kept") == "1"
+
+
+def test_a_value_that_is_too_large_is_refused_with_a_part_that_is_not(ordinary: Any) -> None:
+    ordinary.run("large = bytes(20 << 20)")
+    refused = "".join(ordinary.run("%%pybox -i large\n1").error["traceback"])
+    assert "large has 20 MB. All values that go into a box may have 8 MB together." in refused
+    assert "large_part = large[:6000000]" in refused
 
 
 def test_sealed_cells_share_what_they_make_where_they_ask_for_it(ordinary: Any) -> None:
