@@ -21,6 +21,10 @@ __all__ = ["LONGEST_PART", "InputFile", "NotBrought", "OutputFile", "Spellings",
 LONGEST_PART: Final = 255
 """Bytes of one part of a name: as long as Linux has them."""
 DEVICES: Final = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]|conin\$|conout\$) *(\..*)?", re.IGNORECASE)
+OBEYED: Final = re.compile(
+    r"(desktop\.ini|autorun\.inf|.*\.(lnk|url|scf|library-ms|searchconnector-ms)) *", re.IGNORECASE
+)
+"""What makes Windows ask some other computer for an icon, with the user's name, as soon as a folder is looked at."""
 UNUSABLE: Final = re.compile(r'[<>:"|?*\\]')
 
 
@@ -68,6 +72,8 @@ def reserved(name: str) -> str | None:
     for part in name.split("/"):
         if part.startswith("."):
             return "begins with a dot: it would be hidden"
+        if part.startswith("-"):
+            return "begins with a hyphen: many programs would take it for an option"
         if part.casefold().startswith("__init__."):
             return "would make its folder one that Python programs import"
         if part != part.strip(" ") or part.endswith("."):
@@ -76,6 +82,8 @@ def reserved(name: str) -> str | None:
             return 'has one of < > : " | ? * \\ in it'
         if DEVICES.fullmatch(part):
             return "is one that Windows keeps for devices"
+        if OBEYED.fullmatch(part):
+            return "is one that Windows obeys when its folder is looked at"
     return None
 
 

@@ -15,7 +15,7 @@ ENDLESS: Final = "print('begun', flush=True)\nwhile True: pass"
 SOON_MS: Final = 400
 """For what is to be there within 100 ms, by the kernel's side: what a page on a busy computer adds is in it."""
 STOPPED_MS: Final = 5000
-"""Half a second, and the page's own time."""
+"""Half a second, and the time of a page on a busy computer. The limit of the cell itself is far behind it."""
 
 pytestmark = pytest.mark.engine
 
