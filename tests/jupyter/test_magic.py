@@ -199,7 +199,7 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     for name in ("__name__", "class", "not-a-name", "print"):
         assert ordinary.run(f"%%pybox -o {name}\n1").error["ename"] == "PyBoxCellError"
     lost = ordinary.run("%%pybox -o never --quiet\n1")
-    assert "1 value not brought back" in lost.of("display_data")[0]["data"]["text/plain"]
+    assert "1 value not brought back" in lost.of("display_data")[-1]["data"]["text/plain"]
     missed = ordinary.run("%%pybox\ngiven")
     assert "`%%pybox -i given` copies it into the box" in missed.of("display_data")[0]["data"]["text/plain"]
     assert "no missing to copy" in ordinary.run("%%pybox -i missing\n1").error["evalue"]
