@@ -23,7 +23,7 @@ from pybox_kernel.safe_display import SafeText
 from pybox_kernel.session import Session
 from tests.cases import case, snippet
 from tests.unit.test_frames import TABLE
-from tests.unit.test_pictures import header, png
+from tests.unit.test_pictures import PLAIN, header, png
 from tests.unit.test_render_display import Frame
 
 pytestmark = pytest.mark.engine
@@ -60,6 +60,15 @@ def shown(session: Session, source: str, deadline: float = 5.0) -> tuple[Page, R
     assert receipt.problem is None
     assert receipt.said.displays == len(page.displays)
     return page, receipt
+
+
+def test_of_a_thing_that_comes_as_svg_and_as_png_the_png_is_shown(session: Session) -> None:
+    both = "    def _repr_svg_(self): return '<svg/>'\n"
+    page, receipt = shown(session, f"class Both:\n{both}    def _repr_png_(self): return {PLAIN!r}\nBoth()")
+    assert [display.picture is not None for display in page.displays] == [True]
+    page, receipt = shown(session, f"class Alone:\n{both}Alone()")
+    assert [display.picture for display in page.displays] == [None]
+    assert [item.what for item in receipt.said.withheld] == ["image/svg+xml"]
 
 
 def withheld(receipt: Receipt) -> list[tuple[str, int]]:
