@@ -70,6 +70,11 @@ def parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--json", action="store_true", help="print the receipt alone, as JSON, with the output inside")
     run.add_argument("--to", metavar="OUT", help="where a notebook goes with its outputs (NAME-run.ipynb beside it)")
+    run.add_argument(
+        "--carry",
+        choices=("on", "off", "keep"),
+        help="whether a notebook's cells get the values of those before them (on); keep: of failed ones too",
+    )
     run.add_argument("--allow-errors", action="store_true", help="go on with a notebook after a cell that failed")
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
@@ -152,8 +157,8 @@ class Terminal:
 def run(options: argparse.Namespace) -> int:
     if is_notebook(options.file):
         return run_notebook(options)
-    if options.to or options.allow_errors:
-        raise OptionError("--to and --allow-errors are for notebooks.", "Name a file that ends with .ipynb.")
+    if options.to or options.carry or options.allow_errors:
+        raise OptionError("--to, --carry and --allow-errors are for notebooks.", "Name a file that ends with .ipynb.")
     source = read_program(options.file)
     asks = session.Asks(options.image, options.timeout, options.input, options.output)
     stop = session.Stop()

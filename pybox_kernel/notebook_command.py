@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pybox_kernel import session
+from pybox_kernel.carry_groups import Mode
 from pybox_kernel.cell_executor import CellExecutor, Executed
 from pybox_kernel.commands import Options
 from pybox_kernel.errors import ExitStatus, OptionError
@@ -46,12 +47,14 @@ class Ran(NamedTuple):
 class NotebookRun:
     """One notebook, run once. What comes of each cell is put into ``notebook``. Used on an event loop."""
 
-    def __init__(self, notebook: NotebookFile, standing: Options, progress: CellSteps, *, allow_errors: bool) -> None:
+    def __init__(
+        self, notebook: NotebookFile, standing: Options, progress: CellSteps, *, carry: Mode, allow_errors: bool
+    ) -> None:
         self._cells = [cell for cell in notebook.code_cells if cell.source.strip()]
         self._progress = progress
         self._allow_errors = allow_errors
         self._cell: CodeCell
-        self._executor = CellExecutor(self._publish, lambda: "static", lambda: standing)
+        self._executor = CellExecutor(self._publish, lambda: "static", lambda: standing, carry=carry)
         self._stopped = False
 
     def stop(self) -> None:
@@ -138,7 +141,9 @@ def run_notebook(options: argparse.Namespace) -> int:
         if standing.output is not None:
             session.share_folder(standing.output, of_a_notebook=False)
         with CellSteps() as progress:
-            ran = asyncio.run(stoppable(NotebookRun(notebook, standing, progress, allow_errors=options.allow_errors)))
+            carry = session.checked_mode(options.carry or "on")
+            run = NotebookRun(notebook, standing, progress, carry=carry, allow_errors=options.allow_errors)
+            ran = asyncio.run(stoppable(run))
     if ran.failure is not None:
         told = safe_text("\n".join(ran.failure.traceback))
         print(told if in_colour(sys.stdout) else without_colour(told))

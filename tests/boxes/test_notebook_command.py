@@ -76,7 +76,7 @@ def receipt(cell: nbformat.NotebookNode) -> str:
 
 def test_a_notebook_is_run_into_a_new_one_until_a_cell_fails(desk: Desk) -> None:
     desk.write(
-        "print('one')\n6 * 7", "  ", "%pybox summary", "%%pybox --timeout 0.5\nwhile True: pass", "print('never')"
+        "print('one')\nanswer = 6 * 7\nanswer", "  ", "%pybox summary", "%%pybox --timeout 0.5\nwhile answer: pass", "1"
     )
     before = desk.notebook.read_bytes()
     status, shown = desk.run()
@@ -161,7 +161,7 @@ def test_paths_of_the_command_count_from_here_and_those_of_the_notebook_from_its
     (desk.folder / "data.txt").write_text("beside")
     names = "import os\nprint(sorted(os.listdir()))\nopen('made.txt', 'w').write('1');"
     desk.write(names, f"%%pybox --input data.txt\n{names}", f"%%pybox --input ../here/secret.txt\n{names}")
-    status, shown = desk.run("--input", "secret.txt", "--output", "results", cwd=here)
+    status, shown = desk.run("--input", "secret.txt", "--output", "results", "--carry", "off", cwd=here)
     assert status == 2
     assert "not below the notebook's folder" in shown
     first, second, third = desk.result()
