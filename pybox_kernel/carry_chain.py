@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
-
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from typing import Any, Final, NamedTuple
 
 from pybox_kernel.carry_facts import CarriedGroup
 from pybox_kernel.receipt import Receipt
@@ -28,28 +27,56 @@ MOST_LISTED: Final = 32
 MOST_BYTES: Final = 64 << 20
 LONGEST_NAMES: Final = 120
 
-Token = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z_-]{22}$")]
-"""The first 16 bytes of a sha256, in base64."""
-Count = Annotated[int, Field(ge=0, le=1 << 40)]
-Names = Annotated[str, StringConstraints(max_length=LONGEST_NAMES)]
-"""Parted by commas, and cut; of a quiet state, what it is of, in brackets."""
-In = tuple[Names, Count, Digest, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]]
-"""The last is the beginning of the id of the run that it came from."""
-Out = tuple[Names, Count, Digest]
+NAMES: Final = rf"(?P<names>[^ ;<>]{{1,{LONGEST_NAMES}}}) (?P<size>\d{{1,12}}) (?P<digest>[\w-]{{22}})"
+LEFT: Final = re.compile(NAMES, re.ASCII)
+PUT_IN: Final = re.compile(NAMES + r" (?P<run>[0-9a-f]{8})", re.ASCII)
+LINK: Final = re.compile(r"(?P<run>[0-9a-f]{32}) (?P<more>\d{1,9})<(?P<put_in>[^<>]*)>(?P<left>[^<>]*)", re.ASCII)
+LONGEST_LINK: Final = 64 + 2 * MOST_LISTED * (LONGEST_NAMES + 50)
 
 
-class Link(BaseModel):
-    """Of one receipt."""
+class Entry(NamedTuple):
+    names: str
+    """Parted by commas, and cut; of a quiet state, what it is of, in brackets."""
+    size: int
+    digest: str
+    """The first 16 bytes of a sha256, in base64."""
+    run: str = ""
+    """Of what went in, the beginning of the id of the run that it came from."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True, serialize_by_alias=True)
 
-    run: Token
-    put_in: Annotated[tuple[In, ...], Field(alias="in", max_length=MOST_LISTED)] = ()
-    out: Annotated[tuple[Out, ...], Field(max_length=MOST_LISTED)] = ()
+class Link(NamedTuple):
+    """Of one receipt. In a file it is one short text."""
+
+    run: str
+    put_in: tuple[Entry, ...] = ()
+    left: tuple[Entry, ...] = ()
     """What this run made or changed. What it left as it was is still of the run before it."""
-    more: Count = 0
+    more: int = 0
     """Groups that are not listed."""
+
+    def __str__(self) -> str:
+        put_in = ";".join(f"{it.names} {it.size} {it.digest} {it.run}" for it in self.put_in)
+        left = ";".join(f"{it.names} {it.size} {it.digest}" for it in self.left)
+        return f"{self.run} {self.more}<{put_in}>{left}"
+
+    @classmethod
+    def of(cls, text: object) -> Link | None:
+        """None for what is no link."""
+        found = LINK.fullmatch(text) if isinstance(text, str) and len(text) <= LONGEST_LINK else None
+        if found is None:
+            return None
+        put_in, left = entries(found["put_in"], PUT_IN), entries(found["left"], LEFT)
+        return cls(found["run"], put_in, left, int(found["more"])) if put_in is not None and left is not None else None
+
+
+def entries(text: str, form: re.Pattern[str]) -> tuple[Entry, ...] | None:
+    found = [form.fullmatch(part) for part in text.split(";")] if text else []
+    whole = [
+        Entry(match["names"], int(match["size"]), match["digest"], match.groupdict().get("run", ""))
+        for match in found
+        if match is not None
+    ]
+    return tuple(whole) if len(whole) == len(found) <= MOST_LISTED else None
 
 
 class Break(NamedTuple):
@@ -70,23 +97,23 @@ def link_of(receipt: Receipt) -> Link | None:
     more += max(0, len(found.put_in) - MOST_LISTED) + max(0, len(own) - MOST_LISTED)
     return Link(
         run=receipt.run.id,
-        put_in=tuple((*entry(group), group.run[:8]) for group in found.put_in[:MOST_LISTED]),
-        out=tuple(entry(group) for group in own[:MOST_LISTED]),
+        put_in=tuple(entry(group)._replace(run=group.run[:8]) for group in found.put_in[:MOST_LISTED]),
+        left=tuple(entry(group) for group in own[:MOST_LISTED]),
         more=more,
     )
 
 
-def entry(group: CarriedGroup) -> Out:
+def entry(group: CarriedGroup) -> Entry:
     digest = base64.urlsafe_b64encode(bytes.fromhex(group.sha256)[:16]).rstrip(b"=").decode()
     more = (f"+{group.more_names}",) if group.more_names else ()
     names = ",".join((*group.names, *more)) if group.names else f"({group.kind})"
-    return names[:LONGEST_NAMES], group.bytes, digest
+    return Entry(names[:LONGEST_NAMES], group.bytes, digest)
 
 
 def metadata_of(receipt: Receipt) -> dict[str, object]:
     """For the message that shows the receipt."""
     link = link_of(receipt)
-    return {KEY: link.model_dump(mode="json", exclude_defaults=True)} if link is not None else {}
+    return {KEY: str(link)} if link is not None and (link.put_in or link.left or link.more) else {}
 
 
 def links_in(notebook: bytes) -> list[Link]:
@@ -104,13 +131,9 @@ def links_in(notebook: bytes) -> list[Link]:
 def links_of(cells: Sequence[Mapping[str, Any]]) -> Iterator[Link]:
     for cell in cells:
         for output in cell.get("outputs", ()):
-            told = (output.get("metadata") or {}).get(KEY)
-            if told is None:
-                continue
-            try:
-                yield Link.model_validate_json(json.dumps(told))
-            except ValidationError:
-                continue
+            link = Link.of((output.get("metadata") or {}).get(KEY))
+            if link is not None:
+                yield link
 
 
 def breaks(links: Sequence[Link]) -> list[Break]:
@@ -123,12 +146,12 @@ def breaks(links: Sequence[Link]) -> list[Break]:
     for link in links:
         for names, size, digest, run in link.put_in:
             sources = left.get(run, [])
-            listed = [it for source in sources for it in source.out]
-            if any(is_of(names, it[0]) and (size, digest) == it[1:] for it in listed):
+            listed = [it for source in sources for it in source.left]
+            if any(is_of(names, it.names) and (size, digest) == (it.size, it.digest) for it in listed):
                 continue
             if not sources:
                 why = "the receipt of the run that it came from is not here"
-            elif any(is_of(names, it[0]) for it in listed):
+            elif any(is_of(names, it.names) for it in listed):
                 why = "the run that it came from left something else under that name"
             elif any(source.more for source in sources):
                 why = "the run that it came from left more than its receipt lists"

@@ -102,7 +102,7 @@ class Conversation:
                     raise BoxError(f"The box ended before it had its values{self._line.last_words()}.", AGAIN)
                 if time.monotonic() > began + DELIVERY_SECONDS:
                     raise BoxError("The box does not take the values that are put into it.", AGAIN)
-        if program.carry is not None or program.values.values:
+        if (program.carry is not None and program.carry.groups) or program.values.values:
             self._course.timeline.add("values put in", began, time.monotonic())
 
     # The program

@@ -151,7 +151,7 @@ def not_carried(course: Course) -> dict[str, Any]:
 
 def chosen_earlier(program: Program, course: Course) -> Iterator[Unknown]:
     if program.sent is not None and program.sent.groups and course.program_sent:
-        yield Unknown(what="carried_values", why="programs of earlier cells chose them, and nobody looked into them")
+        yield Unknown(what="carried_values", why="earlier programs chose it, unchecked")
 
 
 # Files

@@ -130,7 +130,7 @@ def receipt(**changes: Any) -> Receipt:
 
 CHOSEN_EARLIER = {
     "what": "carried_values",
-    "why": "programs of earlier cells chose them, and nobody looked into them",
+    "why": "earlier programs chose it, unchecked",
 }
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["QUIET", "allowed", "lost_note", "names_listed", "quiet_name", "said", "seen"]
 
+LINES: Final = "lines"
+"""The lines of a cell's functions, that tracebacks show: too small a thing to name on every receipt."""
+
 QUIET: Final = {
     "random": "the state of random",
     "numpy.random": "the state of numpy.random",
@@ -27,7 +30,7 @@ QUIET: Final = {
     "decimal": "the context of decimal",
     "environ": "environment variables",
     "folder": "files of the working folder",
-    "lines": "lines of cells, for tracebacks",
+    LINES: "lines of cells, for tracebacks",
 }
 """What notebooks rely on without a name. Other kinds keep their names."""
 
@@ -48,24 +51,25 @@ def names_listed(names: Iterable[str], more: int = 0, most: int = MOST_NAMED) ->
 def allowed(receipt: Receipt) -> Iterator[str]:
     mode = receipt.asked.options.carry
     if mode == "on":
-        yield "Values are carried from cell to cell, if a cell runs to its end."
+        yield "Values are carried between cells."
     elif mode == "keep":
-        yield "Values are carried from cell to cell, also those that a cell defined before it failed."
+        yield "Values are carried between cells, also those that a cell defined before it failed."
 
 
 def seen(receipt: Receipt) -> Iterator[str]:
     found = receipt.observed.carried
     if found is None or receipt.observed.end.how == "not_started":
         return
-    if found.put_in:
-        yield f"Carried in: {by_cell(found.put_in, found.put_in_more)}."
+    put_in = tuple(group for group in found.put_in if group.kind != LINES)
+    if put_in:
+        yield f"Carried in: {by_cell(put_in, found.put_in_more)}."
     if found.kept_back:
         values = counted(found.kept_back, "other")
-        yield f"Not needed by this cell, so not put in: {values} ({size(found.kept_back_bytes)})."
+        yield f"Not put in, since it cannot use them: {values} ({size(found.kept_back_bytes)})."
     if found.why_nothing is not None:
         yield f"Carried out: nothing, since {finished(found.why_nothing)} What earlier cells left is as it was."
-    elif found.taken_out:
-        yield f"Carried out, for later cells: {described(found.taken_out, found.taken_out_more)}."
+    elif taken_out := tuple(group for group in found.taken_out if group.kind != LINES):
+        yield f"Carried out: {described(taken_out, found.taken_out_more)}."
 
 
 def by_cell(groups: tuple[CarriedGroup, ...], more: int) -> str:

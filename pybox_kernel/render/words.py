@@ -49,7 +49,7 @@ QUESTIONS: Final = {
     "files": "whether all files that it wrote are here",
     "output_order": "in which order output and error output were written",
     "boundary": "whether another kernel stands in between",
-    "carried_values": "whether what was carried in is what it seems",
+    "carried_values": "whether what was carried in is right",
 }
 """For what a receipt lists as unknown under the name of one of its fields."""
 

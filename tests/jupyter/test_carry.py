@@ -19,7 +19,9 @@ def shown(cell: Any) -> str:
 
 def link_of(cell: Any) -> Link:
     """What a notebook's file would have of the receipt, to be checked."""
-    return Link.model_validate(cell.of("display_data")[-1]["metadata"]["pybox"], strict=False)
+    link = Link.of(cell.of("display_data")[-1]["metadata"]["pybox"])
+    assert link is not None
+    return link
 
 
 def number_of(cell: Any) -> int:

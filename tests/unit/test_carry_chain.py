@@ -94,11 +94,11 @@ def test_what_is_not_listed_is_not_called_wrong_without_saying_so() -> None:
 
 def test_a_link_is_small_and_its_size_is_bounded() -> None:
     link = metadata_of(run(2, *[group(f"name{n}", run=1) for n in range(6)], out=[group("x", run=2)] * 2))
-    assert len(json.dumps(link)) < 600
+    assert len(json.dumps(link)) < 450
     names = ["n" * 255] * 16
     large = run(2, *[group(*names, run=1)] * 256, out=[group(*names, run=2)] * 256)
     assert len(json.dumps(metadata_of(large))) < 16_000
-    assert metadata_of(receipt()) == {}
+    assert metadata_of(receipt()) == metadata_of(run(3)) == {}
 
 
 def test_a_cut_list_of_names_still_holds() -> None:
@@ -106,20 +106,28 @@ def test_a_cut_list_of_names_still_holds() -> None:
     assert broken(run(1, out=[group(*names, run=1)]), run(2, group(*names, run=1))) == []
 
 
+ENTRY = "a 1 " + "x" * 22
+
+
 @pytest.mark.parametrize(
     "told",
     [
         None,
         1,
-        "x",
         [],
-        {"run": "1" * 31},
-        {"run": "1" * 32, "more": -1},
-        {"run": "1" * 32, "in": [["a", 1, "x" * 22]]},
-        {"run": "1" * 32, "in": [["a", 1, "<" * 22, "1" * 8]]},
-        {"run": "1" * 32, "put_in_more": 1},
-        {"run": "1" * 32, "out": [["a" * 200, 1, "x" * 22]]},
-        {"run": "1" * 32, "out": [["a", 1, "x" * 22]] * 33},
+        {},
+        "",
+        "x" * 100_000,
+        "1" * 32,
+        f"{'1' * 31} 0<>",
+        f"{'1' * 32} -1<>",
+        f"{'1' * 32} 0<{ENTRY}>",
+        f"{'1' * 32} 0<>{ENTRY} 11111111",
+        f"{'1' * 32} 0<>a b 1 {'x' * 22}",
+        f"{'1' * 32} 0<>a 1 {'<' * 22}",
+        f"{'1' * 32} 0<>{'a' * 200} 1 {'x' * 22}",
+        f"{'1' * 32} 0<>{';'.join([ENTRY] * 33)}",
+        f"{'1' * 32} 0<>{ENTRY};",
     ],
 )
 def test_what_is_no_link_is_passed_over(told: object) -> None:
