@@ -89,8 +89,8 @@ def test_it_may_be_timed_and_captured(ordinary: Any) -> None:
     captured = ordinary.run("%%capture out\n# a comment\n%%pybox\nprint('in a box')")
     assert captured.kinds == []
     assert value(ordinary, "out.stdout, len(out.outputs)") == r"('in a box\n', 1)"
-    failed = ordinary.run("%%time\n%%pybox\n1 / 0")
-    assert failed.error["ename"] == "PyBoxCellError"
+    [error] = ordinary.run("%%time\n%%pybox\n1 / 0").of("error")
+    assert error["ename"] == "PyBoxCellError"
 
 
 def test_the_guard_seals_every_cell_but_those_of_this_computer_and_says_so(ordinary: Any) -> None:
@@ -199,6 +199,7 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     for name in ("__name__", "class", "not-a-name", "print"):
         assert ordinary.run(f"%%pybox -o {name}\n1").error["ename"] == "PyBoxCellError"
     lost = ordinary.run("%%pybox -o never --quiet\n1")
+    assert lost.error["evalue"].startswith("PyBoxNoValue")
     assert "1 value not brought back" in lost.of("display_data")[-1]["data"]["text/plain"]
     missed = ordinary.run("%%pybox\ngiven")
     assert "`%%pybox -i given` copies it into the box" in missed.of("display_data")[0]["data"]["text/plain"]
