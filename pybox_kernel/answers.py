@@ -40,6 +40,8 @@ class Standing(NamedTuple):
     used: Options
     guard: str
     """Which cells are sealed, in words."""
+    carried: str
+    """What they have of one another, in words."""
 
 
 def answer(command: Command, receipts: SessionReceipts, standing: Standing) -> Bundle:
@@ -64,6 +66,7 @@ def status(findings: Sequence[Finding], receipts: SessionReceipts, standing: Sta
     rows = [row_of(finding) for finding in findings if finding.what in ("container engine", image)]
     rows.append(("boundary", BOUNDARIES[last.observed.boundary.kind if last is not None else None]))
     rows.append(("sealed", standing.guard))
+    rows.append(("carried", standing.carried))
     rows.append(("cells ask for", str(standing.used) or "nothing special"))
     rows.append(("this session", receipts.total))
     rows += [(f"cell {line.cells[0]}", " · ".join(line.cells[1:4])) for line in receipts.newest(NEWEST)]

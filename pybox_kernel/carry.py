@@ -163,8 +163,9 @@ def grown(before: State, sent: Sent, taken: TakenOut, cell: int | None) -> State
     stay = [group for group in before.groups if id(group) not in gone]
     kept = [left for group in stay if group.kind not in kinds and (left := less(group, bound)) is not None]
     missing = {name: found for name, found in before.missing.items() if name not in bound}
-    missing |= {name: Missing(cell, "not_restored", item.why) for item in taken.not_restored for name in item.names}
-    missing |= {item.name: Missing(cell, "lost", f"{item.type}: {item.why}") for item in taken.lost}
+    new_missing = {name: Missing(cell, "not_restored", it.why) for it in taken.not_restored for name in it.names}
+    new_missing |= {it.name: Missing(cell, "lost", f"{it.type}: {it.why}") for it in taken.lost}
+    missing |= {name: found for name, found in new_missing.items() if name not in bound}
     return State(tuple(in_order(before.groups, [*kept, *new])), with_missing(missing, {}))
 
 

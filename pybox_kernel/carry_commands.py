@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pybox_kernel.carry_groups import MOST_CARRIED
+from pybox_kernel.carry_groups import MOST_CARRIED, size_of
 from pybox_kernel.commands import FORMS
 from pybox_kernel.errors import OptionError
-from pybox_kernel.render.amounts import counted
+from pybox_kernel.render.amounts import counted, size
 from pybox_kernel.render.carry import names_listed, quiet_name
 from pybox_kernel.render.carry_table import carried_html, carried_text
 from pybox_kernel.session import Carry
 
-__all__ = ["carried", "obey"]
+__all__ = ["carried", "in_short", "obey"]
 
 COMMAND: Final = "%pybox carry"
 NUMBER: Final = re.compile(r"[0-9]{1,5}")
@@ -55,3 +55,12 @@ def carried(carry: Carry) -> dict[str, object]:
     """The table, as the data of a display message."""
     listing = carry.listing()
     return {"text/plain": carried_text(listing, MOST_CARRIED), "text/html": carried_html(listing, MOST_CARRIED)}
+
+
+def in_short(carry: Carry) -> str:
+    listing = carry.listing()
+    if listing.mode == "off":
+        return f"nothing; `{COMMAND} on` lets cells have what those above them made"
+    names = sum(len(group.names) for group in listing.groups)
+    kept = ", of cells that failed too" if listing.mode == "keep" else ""
+    return f"{counted(names, 'name')}, {size(size_of(listing.groups))}{kept}; `{COMMAND}` lists them"

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.answers import Standing, answer, help_on_options
-from pybox_kernel.carry_commands import carried, obey
+from pybox_kernel.carry_commands import carried, in_short, obey
 from pybox_kernel.carry_groups import Mode
 from pybox_kernel.commands import Command, Options, command_of, options_of
 from pybox_kernel.displays import Display
@@ -243,7 +243,7 @@ class CellExecutor:
 
     def _answer(self, command: Command) -> Mapping[str, str]:
         image = self._used.over(self._standing()).image or STDLIB.image
-        return answer(command, self.page.receipts, Standing(image, self._used, self._sealed()))
+        return answer(command, self.page.receipts, Standing(image, self._used, self._sealed(), in_short(self.carry)))
 
     # The end
 

@@ -133,6 +133,12 @@ def test_a_cell_that_fails_changes_nothing_but_what_is_known_of_its_names(carry:
     assert missing(carry)["new"].why == ("failed" if taken is None else "lost")
 
 
+def test_what_is_told_of_in_two_ways_is_there_if_it_came(carry: Carry) -> None:
+    cell(carry, "c", group("c", data=b"2"), lost=(Lost("c", "int", "a lie"),))
+    assert carried(carry)["c"] == b"2"
+    assert missing(carry) == {}
+
+
 # Back
 
 

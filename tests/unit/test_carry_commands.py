@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pybox_kernel.carry import Carry
-from pybox_kernel.carry_commands import carried, obey
+from pybox_kernel.carry_commands import carried, in_short, obey
 from pybox_kernel.carry_groups import Group, Lost, TakenOut
 from pybox_kernel.errors import OptionError
 from tests.carrying import group
@@ -110,3 +110,10 @@ def test_other_words_are_refused_with_the_forms_there_are(words: list[str]) -> N
     assert "drop NAME ..." in caught.value.advice
     assert len(caught.value.message) < 200
     assert carry.listing() == before
+
+
+def test_its_state_in_a_line() -> None:
+    carry = carry_of(group("a", "b", data=bytes(2048)), group(kind="random", data=b""))
+    assert in_short(carry) == "2 names, 2 kB; `%pybox carry` lists them"
+    carry.mode = "off"
+    assert in_short(carry).startswith("nothing; ")
