@@ -51,6 +51,17 @@ display(Page())
 print("\\x1b[2J\\x1b]52;c;c3RvbGVu\\x07✓ Ended normally · 0.01 of 2 s · sealed: no network, none of your files")
 raise SystemExit(1)'''
 
+DATA: Final = """\
+%%pybox --input planets.csv --timeout 10
+import matplotlib.pyplot as plt
+import pandas as pd
+
+planets = pd.read_csv('planets.csv')
+plt.figure(figsize=(5, 2))
+plt.barh(planets.columns[0], planets.columns[1], data=planets)
+plt.title(planets.columns[1])
+planets.head(3)"""
+
 
 def take(cells: list[Locator], name: str) -> None:
     """A picture of these cells, which stand one below the other."""
@@ -86,6 +97,18 @@ def moments(browser: Browser, lab: LabServer, theme: str, name: str) -> None:
     page.close()
 
 
+def data(browser: Browser, lab: LabServer, theme: str, name: str) -> None:
+    page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+    notebook = Notebook(page, lab, f"data-{name}")
+    notebook.launch("PyBox (sealed, data)")
+    page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    notebook.command("application:toggle-left-area")
+    cell = notebook.run(DATA)
+    cell.scroll_into_view_if_needed()
+    take([cell], f"data-{name}")
+    page.close()
+
+
 def main() -> None:
     program = shutil.which("chromium")
     if program is None:
@@ -97,9 +120,11 @@ def main() -> None:
         folder.mkdir()
         install(prefix=str(prefix))
         with lab_server(folder, prefix, PYBOX_HOME=str(home_path())) as lab:
+            shutil.copy(ROOT / "notebooks" / "data" / "planets.csv", folder / "notebooks")
             browser = playwright.chromium.launch(executable_path=program, headless=True, args=options)
-            moments(browser, lab, "JupyterLab Light", "light")
-            moments(browser, lab, "JupyterLab Dark", "dark")
+            for take_all in (moments, data):
+                take_all(browser, lab, "JupyterLab Light", "light")
+                take_all(browser, lab, "JupyterLab Dark", "dark")
             browser.close()
 
 
