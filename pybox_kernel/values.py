@@ -19,18 +19,9 @@ from pydantic import Field, ValidationError
 from pybox_kernel.box_files import amount
 from pybox_kernel.errors import OptionError
 from pybox_kernel.frames import Strict
-from pybox_kernel.inside.value_bytes import (
-    DEEPEST,
-    LARGEST,
-    LIBRARIES,
-    Cannot,
-    NotLoaded,
-    TooLarge,
-    Wrong,
-    module_of,
-    packed,
-    unpack,
-)
+from pybox_kernel.inside.value_form import DEEPEST, LARGEST, LIBRARIES, Cannot, NotLoaded, TooLarge, Wrong, module_of
+from pybox_kernel.inside.value_reader import unpack
+from pybox_kernel.inside.value_writer import packed
 from pybox_kernel.parcels import Parcel, ValuesIn
 from pybox_kernel.safe_display import safe_name
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 
-from pybox_kernel.inside.value_bytes import Cannot, TooLarge, Wrong
+from pybox_kernel.inside.value_form import Cannot, TooLarge, Wrong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

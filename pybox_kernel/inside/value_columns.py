@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import sys
 
-from pybox_kernel.inside.value_bytes import Cannot, Wrong
 from pybox_kernel.inside.value_dates import FIRST_SECOND, LAST_SECOND, UNITS, zone_name, zone_named
+from pybox_kernel.inside.value_form import Cannot, Wrong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

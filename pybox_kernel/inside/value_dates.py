@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 
-from pybox_kernel.inside.value_bytes import Cannot, Wrong, name_of
+from pybox_kernel.inside.value_form import Cannot, Wrong, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

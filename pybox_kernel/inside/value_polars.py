@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import sys
 
-from pybox_kernel.inside.value_bytes import Cannot, Wrong, name_of
 from pybox_kernel.inside.value_dates import FIRST_SECOND, LAST_SECOND, UNITS, zone_named
+from pybox_kernel.inside.value_form import Cannot, Wrong, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ STORED = {
 }  # fmt: skip
 """What a column of each type is sent as."""
 DAY = 86_400
+LONGEST_SPAN = 999_999_999 * DAY
+"""Seconds: as Python's own spans have it."""
 WITHIN = re.compile(r"\[(\d+)\].*")
 
 
@@ -75,7 +77,14 @@ def described_column(series: Any) -> tuple[Any, ...]:
         stored = series.cast(getattr(polars(), STORED[name]))
     else:
         stored = series.to_physical()
-    return series.name, name, more, stored.fill_null("" if STORED[name] == "String" else 0).to_list(), bytes(missing)
+    values = stored.fill_null("" if STORED[name] == "String" else 0).to_list()
+    try:
+        fits = within(values, name, more)
+    except Wrong:
+        raise Cannot("is in a time zone that is not known here") from None
+    if not fits:
+        raise Cannot("has a moment that is not in the years 1 to 9999, or a span that Python's dates do not have")
+    return series.name, name, more, values, bytes(missing)
 
 
 def built(kind: str, plainer: Any) -> Any:
@@ -100,8 +109,7 @@ def built_column(label: Any, name: Any, more: Any, values: Any, missing: Any) ->
         return library.Series(label, [None] * len(missing), dtype=library.Null)
     kind = str if STORED[name] == "String" else float if name.startswith("Float") else int
     check(len(values) == len(missing) and set(map(type, values)) <= {kind})
-    limits = bounds(name, more)
-    check(limits is None or not values or (min(values) >= limits[0] and max(values) <= limits[1]))
+    check(within(values, name, more))
     entries = [None if absent else value for value, absent in zip(values, missing, strict=True)]
     series = library.Series(label, entries, dtype=getattr(library, STORED[name]))
     if name == "UInt64":
@@ -116,21 +124,25 @@ def built_column(label: Any, name: Any, more: Any, values: Any, missing: Any) ->
     return series if name == STORED[name] else series.cast(getattr(library, name))
 
 
-def bounds(name: str, more: Any) -> tuple[int, int] | None:
-    """Between which whole numbers a column of this type is: what else there is, no calendar has."""
+def within(values: Any, name: str, more: Any) -> bool:
+    """Whether these numbers are a column of this type: what else there is, no calendar has."""
+    limits = None
     if name == "Boolean":
-        return 0, 1
-    if name == "Date":
-        return FIRST_SECOND // DAY, LAST_SECOND // DAY
-    if name == "Time":
-        return 0, DAY * UNITS["ns"] - 1
-    if name in ("Datetime", "Duration"):
+        limits = 0, 1
+    elif name == "Date":
+        limits = FIRST_SECOND // DAY, LAST_SECOND // DAY
+    elif name == "Time":
+        limits = 0, DAY * UNITS["ns"] - 1
+    elif name in ("Datetime", "Duration"):
         unit, zone = more
         check(unit in ("ms", "us", "ns") and (zone is None or (type(zone) is str and name == "Datetime")))
         zone_named(zone)
+        first, last = -LONGEST_SPAN * UNITS[unit], LONGEST_SPAN * UNITS[unit]
         if name == "Datetime":
-            return max(FIRST_SECOND * UNITS[unit], -(2**63)), min((LAST_SECOND + 1) * UNITS[unit], 2**63) - 1
-    return None
+            margin = DAY if zone is not None else 0  # further from UTC is no time zone
+            first, last = (FIRST_SECOND + margin) * UNITS[unit], (LAST_SECOND + 1 - margin) * UNITS[unit] - 1
+        limits = first, last
+    return limits is None or not values or (min(values) >= limits[0] and max(values) <= limits[1])
 
 
 def check(holds: bool) -> None:

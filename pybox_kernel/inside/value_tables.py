@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import sys
 
-from pybox_kernel.inside.value_bytes import Cannot, Wrong, name_of
 from pybox_kernel.inside.value_columns import (
     MOST_HASHED,
     MOST_ROWS,
@@ -27,6 +26,7 @@ from pybox_kernel.inside.value_columns import (
     numpy_array,
 )
 from pybox_kernel.inside.value_dates import zone_name
+from pybox_kernel.inside.value_form import Cannot, Wrong, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

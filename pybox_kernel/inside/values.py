@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from pybox_kernel.inside import parcels, value_bytes
+from pybox_kernel.inside import parcels, value_form, value_reader, value_writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ WHY = 300
 
 def prepare() -> None:
     """Imports what reads and writes values, while no time limit runs, and while there are descriptors to do it with."""
-    for library in value_bytes.LIBRARIES:
+    for library in value_form.LIBRARIES:
         if library in sys.modules:
-            value_bytes.module_for(library)
+            value_form.module_for(library)
 
 
 def restore(manifest: Sequence[dict[str, Any]], payloads: Sequence[bytearray], namespace: dict[str, Any]) -> None:
@@ -28,24 +28,24 @@ def restore(manifest: Sequence[dict[str, Any]], payloads: Sequence[bytearray], n
     for told, data in zip(manifest, payloads, strict=True):
         for library in told["libraries"]:
             __import__(library)
-        namespace[told["name"]] = value_bytes.unpack(bytes(data))
+        namespace[told["name"]] = value_reader.unpack(bytes(data))
 
 
 def send(wanted: Sequence[str], namespace: dict[str, Any]) -> None:
     """Sends what ``wanted`` names, and the reason for each that cannot be sent. Raises OSError where the pipe is
     gone."""
-    room = value_bytes.LARGEST
+    room = value_form.LARGEST
     values, payloads, missing = [], [], []
     for name in wanted:
         try:
             if name not in namespace:
                 missing.append({"name": name, "why": "is not there: the cell did not define it"})
                 continue
-            data = value_bytes.pack(namespace[name], room)
-        except value_bytes.TooLarge as error:
-            why = "%s: all values together may have %d MB" % (error.why, value_bytes.LARGEST >> 20)
+            data = value_writer.pack(namespace[name], room)
+        except value_form.TooLarge as error:
+            why = "%s: all values together may have %d MB" % (error.why, value_form.LARGEST >> 20)
             missing.append({"name": name, "why": why})
-        except value_bytes.Cannot as error:
+        except value_form.Cannot as error:
             where = "" if not error.place else "holds what cannot be brought back: %s%s " % (name, error.place)
             missing.append({"name": name, "why": (where + error.why)[:WHY]})
         except BaseException as error:

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from pybox_kernel.errors import OptionError
-from pybox_kernel.inside.value_bytes import LARGEST, pack
+from pybox_kernel.inside.value_form import LARGEST
+from pybox_kernel.inside.value_writer import pack
 from pybox_kernel.values import MOST_VALUES, ValueNotBrought, checked_wanted, read, taken
 
 

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pybox_kernel.inside.value_bytes import LARGEST, NotLoaded, Wrong, pack, unpack
+from pybox_kernel.inside.value_form import LARGEST, NotLoaded, Wrong
+from pybox_kernel.inside.value_reader import unpack
+from pybox_kernel.inside.value_writer import pack
 from tests.values import ARRAYS, PLAIN, POLARS, TABLES
 
 SECONDS = 10.0
@@ -150,6 +152,8 @@ def labels(*parts: Any, name: Any = None, step: Any = None) -> bytes:
     return made("index", ("labels", parts, name, step))
 
 
+LAST = 253_402_300_799
+"""The last second of the year 9999."""
 NONE = np.zeros(3, dtype=bool)
 LIST = ("objects", ["a", "b", "c"])
 COLUMNS: dict[str, bytes] = {
@@ -201,7 +205,7 @@ COLUMNS: dict[str, bytes] = {
     "a zone of dateutil": column("zoned", "dateutil//etc/localtime", INTS.view("M8[s]")),
     "no zone": column("zoned", None, INTS.view("M8[s]")),
     "a zone for numbers": column("zoned", "UTC", INTS),
-    "moments in a zone after all": column("zoned", "Asia/Tokyo", np.full(3, 253402300799).view("M8[s]")),
+    "moments in a zone after all": column("zoned", "Asia/Tokyo", np.full(3, LAST).view("M8[s]")),
     "codes beyond the categories": column("category", LIST, np.array([0, 1, 3]), False),
     "codes before the categories": column("category", LIST, np.array([0, 1, -2]), False),
     "codes of floats": column("category", LIST, FLOATS, False),
@@ -268,6 +272,10 @@ OF_POLARS: dict[str, bytes] = {
     "polars: a moment in a zone outside": polars_column("Datetime", ("us", "../../etc/passwd"), [1, 2, 3]),
     "polars: a moment in a zone that is none": polars_column("Datetime", ("us", "Nowhere/None"), [1, 2, 3]),
     "polars: a span in a zone": polars_column("Duration", ("us", "UTC"), [1, 2, 3]),
+    "polars: a moment in a zone after all": polars_column(
+        "Datetime", ("us", "Asia/Tokyo"), [1, 2, 253402300799 * 10**6]
+    ),
+    "polars: a span beyond all": polars_column("Duration", ("ms", None), [1, 2, -(2**63)]),
     "polars: a choice that is none": polars_column("Enum", ["a"], ["a", "a", "b"]),
     "polars: a choice among numbers": polars_column("Enum", [1], ["a", "a", "a"]),
     "polars: one choice twice": polars_column("Enum", ["a", "a"], ["a", "a", "a"]),

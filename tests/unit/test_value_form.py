@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pybox_kernel.inside.value_bytes import Cannot, pack, unpack
+from pybox_kernel.inside.value_form import Cannot
+from pybox_kernel.inside.value_reader import unpack
+from pybox_kernel.inside.value_writer import pack
 from tests.values import ARRAYS, BERLIN, PLAIN, POLARS, TABLES, assert_same
 
 ALL = {**PLAIN, **ARRAYS, **TABLES, **POLARS}
@@ -61,6 +63,11 @@ def test_an_array_that_came_can_be_changed_and_is_no_view() -> None:
         (pl.DataFrame({"l": [[1]]}), "['l']", "is of the type List(Int64)"),
         (pl.DataFrame({"a": [1]}).lazy(), "", "is of the type polars.LazyFrame"),
         (pl.Series([object()]), "", "is of the type Object"),
+        (
+            pl.DataFrame({"a": pl.Series([2**62]).cast(pl.Datetime("ms"))}),
+            "['a']",
+            "has a moment that is not in the years",
+        ),
     ],
 )
 def test_what_cannot_be_copied_is_named_by_its_place(value: Any, place: str, why: str) -> None:
@@ -107,7 +114,8 @@ def test_any_plain_value_is_the_same_again(value: Any) -> None:
 def test_plain_values_need_no_library() -> None:
     program = (
         "import sys\n"
-        "from pybox_kernel.inside.value_bytes import pack, unpack\n"
+        "from pybox_kernel.inside.value_reader import unpack\n"
+        "from pybox_kernel.inside.value_writer import pack\n"
         "assert unpack(pack([{'a': 1}])) == [{'a': 1}]\n"
         "assert not {'numpy', 'pandas', 'polars', 'datetime'} & set(sys.modules), sorted(sys.modules)\n"
     )
