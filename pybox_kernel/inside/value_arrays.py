@@ -83,6 +83,8 @@ def array_of(dtype: Any, shape: Any, data: Any) -> Any:
         raise Wrong("truth that is neither 0 nor 1")
     if made.kind == "U" and data and entries.view(made.byteorder + "u4").max() > LARGEST_CHARACTER:
         raise Wrong("a character that is none")
+    if made.str[1:] == "M8" and not numpy.isnat(entries).all():
+        raise Wrong("a moment in no unit")
     try:
         return entries.reshape(shape).copy()
     except ValueError as error:  # sides whose product no computer has, of an array of nothing

@@ -132,6 +132,7 @@ NUMBERS: dict[str, bytes] = {
     "a character beyond all": array("<U2", (1,), b"a\0\0\0\0\0\x11\0"),
     "a character beyond all, the other way round": array(">U1", (2,), b"\0\0\0a\0\x11\0\0"),
     "a negative character": array("<U1", (2,), b"\xff" * 8),
+    "a moment in no unit": array("<M8", (1,)),
     "a number of two": made("number", ("<i4", (2,), bytes(8))),
 }  # fmt: skip
 
