@@ -70,6 +70,7 @@ class Sharing:
                     self.join(rest[0], place)
                 self.needs[number].add(ANY)
                 break
+        self.keep_roots()
         for view in self.views:
             owner = self.owners.get(id(root_of(view)), -1)
             if owner >= 0:
@@ -82,6 +83,17 @@ class Sharing:
         return [
             (places, {ANY} if ANY in needs or len(needs) > MOST_NEEDS else needs) for places, needs in found.values()
         ]
+
+    def keep_roots(self) -> None:
+        """Arrays that have no name, and share their memory by several that have one, as in ``a = arange(6).reshape(2,
+        3); b = a.T``. Not one that is much larger than what is seen of it."""
+        seen: dict[int, list[Any]] = {}
+        for view in self.views:
+            seen.setdefault(id(root_of(view)), []).append(view)
+        for root, views in seen.items():
+            seen_bytes = sum(view.nbytes for view in views)
+            if len(views) > 1 and root not in self.owners and root_of(views[0]).nbytes <= 2 * seen_bytes:
+                self.owners[root] = self.owners[id(views[0])]
 
     def root(self, number: int) -> int:
         while self.parents[number] != number:

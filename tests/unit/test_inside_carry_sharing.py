@@ -117,3 +117,21 @@ class Odd(metaclass=Meta): pass
 c = 1
 """
     assert together(source) == ["Liar a b", "Meta Odd", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "groups"),
+    [
+        ("a = np.arange(6); b = a[1:]; c = np.arange(6)", ["a b", "c"]),
+        ("a = np.arange(6).reshape(2, 3); b = a.T; c = a.ravel()", ["a b c"]),
+        ("a = np.arange(6).reshape(2, 3); b = 2 * a", ["a", "b"]),
+        ("t = np.arange(2000).reshape(100, 20); a = t[0]; b = t[1]; t = 0", ["t", "a", "b"]),
+    ],
+)
+def test_arrays_that_share_memory_are_together_and_still_share_it(arrays: str, groups: list[str]) -> None:
+    source = f"import numpy as np; {arrays}"
+    assert together(source) == ["np", *groups]
+    names = Main(source).carried().names
+    if groups[0].startswith("a b"):
+        names["b"][...] = -1
+        assert names["a"][-1 if names["a"].ndim == 1 else (1, 2)] == -1
