@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
-from signal import SIGINT, signal
+from signal import SIG_DFL, SIGINT, signal
 from typing import Any, Final, TypeVar
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -237,7 +237,7 @@ def interrupts() -> Iterator[SimpleQueue[bool]]:
     try:
         yield words
     finally:
-        signal(SIGINT, before)
+        signal(SIGINT, SIG_DFL if before is None else before)  # None: one that Python did not set
 
 
 def written(stream: str, text: str) -> None:
@@ -251,7 +251,10 @@ def written(stream: str, text: str) -> None:
 
 
 def load(shell: InteractiveShell) -> PyBoxMagics:
-    """What ``%load_ext pybox_kernel`` does."""
+    """What ``%load_ext pybox_kernel`` does; nothing where it was done."""
+    loaded = shell.magics_manager.registry.get("PyBoxMagics")
+    if isinstance(loaded, PyBoxMagics):
+        return loaded
     magics = PyBoxMagics(shell)
     shell.register_magics(magics)
     shell.input_transformers_cleanup.append(magics.guard)
