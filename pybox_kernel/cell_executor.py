@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -35,7 +34,6 @@ __all__ = ["CellExecutor", "Executed"]
 
 log = logging.getLogger(__name__)
 
-IN_ADVANCE: Final = os.environ.get("PYBOX_POOL", "0") != "0"
 EVERY_CELL: Final = "Every cell is sealed: nothing runs outside of a box here."
 
 
@@ -165,7 +163,7 @@ class CellExecutor:
     def _session(self) -> Session:
         with self._opening:
             if self._boxes is None:
-                self._boxes = Session.open(in_advance=IN_ADVANCE)
+                self._boxes = Session.open(in_advance=True)
             return self._boxes
 
     def prepare(self) -> None:

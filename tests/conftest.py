@@ -51,6 +51,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYBOX_HOME", str(folder))
         patch.setenv("PYBOX_OWN_HOME", str(own))
+        # No boxes in advance but for who asks for them: tests count boxes.
+        patch.setenv("PYBOX_POOL", "0")
         yield folder
 
 

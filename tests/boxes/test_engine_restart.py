@@ -139,6 +139,7 @@ def test_a_box_that_waits_as_its_engine_is_killed_ends_by_itself_and_the_next_ce
 ) -> None:
     """The box's stdin does not end with an engine that is killed: its wait has a bound of its own."""
     monkeypatch.setattr(seal, "WAITING_SECONDS", 4.0)
+    monkeypatch.setenv("PYBOX_POOL", "1")
     with Session(Journal(own_home), DockerEngine(private_engine.address), in_advance=True) as session:
         session.expect("stdlib")
         limit = time.monotonic() + 20

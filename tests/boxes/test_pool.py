@@ -46,6 +46,11 @@ def waited(session: Session, number: int = 1) -> None:
     until(lambda: session.waiting() >= number)
 
 
+@pytest.fixture(autouse=True)
+def as_many_as_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYBOX_POOL")
+
+
 @pytest.fixture
 def ready(own: Installation) -> Iterator[Session]:
     """A session for which a box waits."""

@@ -48,7 +48,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def in_advance(box_image: RecordedImage) -> Iterator[Session]:
-    with Session.open(in_advance=True) as opened:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYBOX_POOL", "1")
+        opened = Session.open(in_advance=True)
+    with opened:
         yield opened
 
 

@@ -1,0 +1,93 @@
+"""A kernel whose boxes are made in advance, as they are where nobody says otherwise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import docker
+import pytest
+
+pytestmark = pytest.mark.engine
+
+WAIT = 30.0
+
+
+@pytest.fixture
+def kernel(start_kernel: Any, boxes: Any) -> Iterator[Any]:
+    """With a box that waits; with it, and not before, all of its boxes are gone."""
+    with start_kernel(PYBOX_POOL="2") as started:
+        waits(boxes)
+        yield started
+
+
+def waits(boxes: Any, number: int = 1) -> list[str]:
+    """The boxes of the kernel, once ``number`` of them have their runner up, and no other is on its way."""
+    limit = time.monotonic() + WAIT
+    while True:
+        living = boxes.living()
+        if len(living) >= number and all(two_processes(boxes, box) for box in living):
+            return list(living)
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def two_processes(boxes: Any, box: str) -> bool:
+    try:
+        return len(boxes.api.top(box)["Processes"]) == 2
+    except docker.errors.APIError:  # not started yet, or gone
+        return False
+
+
+def in_advance(cell: Any) -> bool:
+    return "made in advance" in cell.of("display_data")[-1]["data"]["text/html"]
+
+
+def test_the_first_cell_and_the_next_get_a_box_that_waited_and_each_a_new_one(kernel: Any, boxes: Any) -> None:
+    used: set[str] = set()
+    for number in range(3):
+        (waiting,) = waits(boxes)[:1]
+        time.sleep(0.5)  # until its seal is checked as well
+        cell = kernel.run(f"seen = {number}\nprint({number})" if number == 0 else f"print(seen, {number})")
+        assert cell.text("stdout") == ("0\n" if number == 0 else f"0 {number}\n")
+        assert in_advance(cell)
+        assert waiting not in used
+        used.add(waiting)
+
+
+def test_a_cell_in_it_is_stopped_like_any_other_and_the_next_runs(kernel: Any) -> None:
+    msg_id = kernel.client.execute("print('up', flush=True)\nwhile True: pass")
+    kernel.until("stream", msg_id)
+    os.kill(kernel.pid, signal.SIGINT)
+    assert kernel.wait(msg_id).error["ename"] == "PyBoxStopped"
+    assert kernel.run("print('alive')").text("stdout") == "alive\n"
+
+
+def test_a_kernel_that_is_shut_down_leaves_none(kernel: Any, boxes: Any) -> None:
+    kernel.run("print(1)")
+    waits(boxes)
+    kernel.manager.shutdown_kernel()
+    assert boxes.living() == []
+
+
+def test_a_kernel_that_is_killed_leaves_none(kernel: Any, boxes: Any) -> None:
+    os.kill(kernel.pid, signal.SIGKILL)
+    limit = time.monotonic() + 5
+    while boxes.living():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_a_kernel_that_is_restarted_has_others(kernel: Any, boxes: Any) -> None:
+    before = set(waits(boxes))
+    kernel.manager.restart_kernel()
+    kernel.client.wait_for_ready(timeout=20)
+    kernel.forget()
+    limit = time.monotonic() + WAIT
+    while before & set(boxes.living()) or not boxes.living():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    assert kernel.run("print('new')").text("stdout") == "new\n"
