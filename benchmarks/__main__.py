@@ -19,7 +19,7 @@ from pathlib import Path
 
 import docker
 
-from benchmarks import carry, data, files
+from benchmarks import carry, data, files, in_advance
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, in_turn
 from pybox_kernel import run, seccomp
@@ -126,6 +126,7 @@ def main() -> None:
     report = "\n".join(
         [
             *lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells),
+            *in_advance.lines(in_advance.in_advance(rounds)),
             *data.lines(data.data(rounds)),
             *files.lines(*files.files(rounds)),
             *carry.lines(carry.carrying(rounds)),
@@ -137,8 +138,14 @@ def main() -> None:
 
 
 def kernels(rounds: int) -> dict[str, Spread]:
-    """``print(1)`` in a plain kernel, in the sealed one, and in the sealed one with a page that draws its panels."""
-    with started("python3") as plain, started(KERNEL_NAME) as sealed, started(KERNEL_NAME) as with_page:
+    """``print(1)`` in a plain kernel, in the sealed one, and in the sealed one with a page that draws its panels; each
+    box is made when its cell comes."""
+    made = {"PYBOX_POOL": "0"}  # see ``in_advance``
+    with (
+        started("python3") as plain,
+        started(KERNEL_NAME, **made) as sealed,
+        started(KERNEL_NAME, **made) as with_page,
+    ):
         with_page.connect_a_page()
         clients = {"ipykernel": plain, "PyBox (sealed)": sealed, "PyBox (sealed), with panels": with_page}
 

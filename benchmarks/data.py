@@ -13,15 +13,15 @@ WARM_UP = 2
 
 
 def data(rounds: int) -> Spread:
-    with started(DATA_KERNEL_NAME) as kernel:
+    with started(DATA_KERNEL_NAME, PYBOX_POOL="0") as kernel:
         spreads, _ = in_turn({SOURCE: lambda: kernel.run(SOURCE, prints=False)}, rounds, WARM_UP)
     return spreads[SOURCE]
 
 
 def lines(spread: Spread) -> list[str]:
     return [
-        f"A cell with `{SOURCE}` in PyBox (sealed, data), each in a new box, from the request of a client until the "
-        "kernel is idle again (the libraries are imported before the box takes the cell):",
+        f"A cell with `{SOURCE}` in PyBox (sealed, data), each in a new box made when it comes, from the request of a "
+        "client until the kernel is idle again (the libraries are imported before the box takes the cell):",
         "",
         "| least | median | most |",
         "|---|---|---|",

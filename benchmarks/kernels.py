@@ -48,9 +48,9 @@ class KernelClient:
 
 
 @contextmanager
-def started(kernel_name: str) -> Iterator[KernelClient]:
+def started(kernel_name: str, **variables: str) -> Iterator[KernelClient]:
     manager = KernelManager(kernel_name=kernel_name)
-    manager.start_kernel(env=dict(os.environ))
+    manager.start_kernel(env={**os.environ, **variables})
     client = manager.client()
     client.start_channels()
     try:
