@@ -62,12 +62,12 @@ def kept(found: Found, restored: Found) -> list[str]:
 
 
 def here() -> str:
-    """The working directory from ROOT on; empty where it is that, or is gone or elsewhere."""
+    """The working directory; empty where it is ROOT, as in a fresh box, or is gone."""
     try:
         path = os.getcwd()
     except OSError:
         return ""
-    return os.path.relpath(path, ROOT) if path.startswith(ROOT + "/") else ""
+    return path if path != ROOT else ""
 
 
 def state(found: Found, put_in: Found) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
@@ -103,6 +103,8 @@ def restore(carried: dict[str, Any]) -> None:
     for path, mode, modified, content in carried["files"]:
         place = os.path.join(ROOT, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
+        if os.path.lexists(place):  # a copy of a file that was put in, which an earlier cell changed
+            os.unlink(place)
         with open(place, "wb") as file:
             file.write(content)
         os.chmod(place, mode)
@@ -110,4 +112,4 @@ def restore(carried: dict[str, Any]) -> None:
     for path in sorted(carried["folders"], reverse=True):
         os.chmod(os.path.join(ROOT, path), carried["folders"][path])
     if carried["here"]:
-        os.chdir(os.path.join(ROOT, carried["here"]))
+        os.chdir(carried["here"])

@@ -36,7 +36,8 @@ BUFFER = struct.Struct(">Q?")
 SMALL_ARRAY = 65_536
 """Bytes. An array up to this is carried in the pickle itself, and owns its memory afterwards, as it did before."""
 DEEP = 9000
-"""The recursion limit for values that are nested deeply: 4 of the 8 MiB of stack that there are."""
+"""The recursion limit as values are pickled, whatever the cell has made it: a pickler takes the stack of the process,
+which is 8 MiB."""
 
 
 class TooLarge(Exception):
@@ -139,7 +140,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return view_of, (root, array.dtype, array.shape, array.strides, offset, array.flags.writeable)
         if not array.dtype.isnative:  # numpy would turn the bytes of all but a contiguous one
             return array.copy().__reduce_ex__(5)
-        return array.__reduce__() if array.nbytes <= SMALL_ARRAY else NotImplemented
+        return array.__reduce__() if array.nbytes <= SMALL_ARRAY and array.flags.writeable else NotImplemented
 
 
 def own_text(text: str) -> str:
@@ -302,25 +303,21 @@ REDUCERS: dict[type, Any] = {
 
 def dump(value: object, most: int, main: dict[str, Any], shared: dict[int, int]) -> Written:
     """Raises whatever the value's own methods raise, TooLarge, and the errors of pickle."""
+    before = sys.getrecursionlimit()
     try:
-        return dump_within(value, most, main, shared)
-    except (RecursionError, pickle.PicklingError) as error:
-        if not isinstance(error, RecursionError) and not isinstance(error.__cause__, RecursionError):
-            raise
-        before = sys.getrecursionlimit()
-        if before >= DEEP:
-            raise
-    sys.setrecursionlimit(DEEP)
-    try:
-        return dump_within(value, most, main, shared)
+        for limit in (min(before, DEEP), DEEP):
+            sys.setrecursionlimit(limit)
+            try:
+                written = Written(most)
+                Pickler(written, main, shared).dump(value)
+                return written
+            except (RecursionError, pickle.PicklingError) as error:
+                deep = isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError)
+                if not deep or limit == DEEP:
+                    raise
+        raise AssertionError
     finally:
         sys.setrecursionlimit(before)
-
-
-def dump_within(value: object, most: int, main: dict[str, Any], shared: dict[int, int]) -> Written:
-    written = Written(most)
-    Pickler(written, main, shared).dump(value)
-    return written
 
 
 def load(payload: bytearray) -> Any:

@@ -36,8 +36,11 @@ EMPTY_ONCE = {tuple, frozenset}
 ATOMIC_MODULES = {"datetime", "zoneinfo", "decimal", "fractions", "uuid", "re", "pathlib", "_decimal", "ipaddress"}
 LEAVES = {"DataFrame", "Series"}
 """Of pandas: a thing of its own each. They share their insides as they like, and nobody can tell."""
-EVERYTHING = {"globals", "eval", "exec", "vars", "locals", "dir", "query", "__import__", "import_module", "__main__"}
-EVERYTHING |= {"__globals__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe", "modules", "__builtins__"}
+EVERYTHING = {
+    *("globals", "locals", "vars", "dir", "eval", "exec", "query", "evaluate", "sqldf", "breakpoint", "get_ipython"),
+    *("__import__", "import_module", "modules", "__main__", "__globals__", "__builtins__", "user_ns", "pickle", "gc"),
+    *("f_globals", "f_locals", "f_back", "_getframe", "_current_frames", "currentframe", "inspect", "get_type_hints"),
+}
 """Names by which code reaches names that it does not have in it."""
 
 OPTIMIZED = 0x1
