@@ -28,7 +28,7 @@ lock = _thread.RLock()
 os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
-def say(kind: bytes, payload: bytes | memoryview = b"") -> None:
+def say(kind: bytes, payload: bytes | bytearray | memoryview = b"") -> None:
     data = memoryview(kind + len(payload).to_bytes(4, "big") + payload)
     with lock:
         while data:

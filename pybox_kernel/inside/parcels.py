@@ -87,16 +87,21 @@ def send(kind: bytes, manifest: dict[str, Any], payloads: Iterable[tuple[bytes, 
     or views of them; what is large is not copied. Raises OSError where the pipe is gone."""
     from pybox_kernel.inside.events import as_json, say
 
-    waiting = bytearray()
+    small = bytearray()
+
+    def say_all(data: bytearray | memoryview) -> None:
+        for start in range(0, len(data), PART):
+            say(kind, data[start : start + PART])
+
     for type_, parts in ((MANIFEST, [as_json(manifest)]), *payloads):
         views = [memoryview(part).cast("B") for part in parts]
-        waiting += RECORD.pack(type_, sum(len(view) for view in views))
+        small += RECORD.pack(type_, sum(len(view) for view in views))
         for view in views:
-            if len(waiting) + len(view) > PART:
-                say(kind, bytes(waiting))
-                waiting.clear()
-                for start in range(0, len(view), PART):
-                    say(kind, view[start : start + PART])
+            if len(small) + len(view) > PART:
+                say_all(small)
+                small.clear()
+            if len(view) > PART:
+                say_all(view)
             else:
-                waiting += view
-    say(kind, bytes(waiting))
+                small += view
+    say_all(small)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pybox_kernel.frames import LARGEST_FRAME
@@ -175,6 +175,8 @@ def test_bounds_are_the_same_at_both_ends() -> None:
 
 
 @given(st.lists(st.lists(st.binary(max_size=100_000), max_size=3), max_size=4))
+@example([[b"x" * size] for size in range(1000)])
+@example([[b"x" * 65_527], [b"x" * 65_536], [b"", b"x" * 65_537]])
 def test_what_the_runner_sends_is_what_the_host_joins(payloads: list[list[bytes]]) -> None:
     warden, reader = Events(-1), ParcelReader(b"g")
 
