@@ -210,8 +210,8 @@ def test_the_other_values_are_as_they_were(bombs: Bombs) -> None:
         "groups=[dict(names=['a'], types=['x'], size=1, same=True)]",
     ],
 )
-def test_a_forged_account_carries_nothing_and_is_no_error_of_the_run(notebook: Notebook, code: str) -> None:
-    notebook.ok("a = 1")
+def test_a_forged_account_carries_nothing_and_is_no_error_of_the_run(bombs: Bombs, code: str) -> None:
+    notebook = bombs.notebook
     before = notebook.carry.listing().groups
     result = notebook.run(f"""
 import json, os
