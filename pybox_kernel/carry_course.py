@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pybox_kernel.carry_facts import MOST_GROUPS, MOST_NAMES_LISTED, Carried, CarriedGroup, LostValue, NotRestoredValue
-from pybox_kernel.carry_groups import Group, Lost, NotRestored, Sent, TakenOut, size_of
+from pybox_kernel.carry_groups import Group, Lost, NotRestored, Sent, TakenOut, digest_of, size_of
 from pybox_kernel.carry_manifest import taken_out
 from pybox_kernel.course import Course, Program
 from pybox_kernel.parcels import CarryIn
@@ -36,7 +36,9 @@ def take(program: Program, course: Course) -> None:
         return
     course.left = taken_out(course.carried.outcome(), program.sent, course.run)
     if course.files is not None:
-        course.files.leave_out(course.left.files_kept)
+        left_before = {path: digest for group in program.sent.groups for path, digest in group.files}
+        as_it_was = course.left.files_kept if course.left.broken is None else None
+        course.files.leave_out(left_before, as_it_was, digest_of)
     ended = course.ended
     if ended is None or ended.how != "exited" or ended.signal is not None:
         return

@@ -6,6 +6,7 @@ state, such as that of ``random``, which has no name. Names, types and reasons a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
@@ -25,6 +26,7 @@ __all__ = [
     "NotRestored",
     "Sent",
     "TakenOut",
+    "digest_of",
     "names_of",
     "size_of",
 ]
@@ -56,6 +58,8 @@ class Group(NamedTuple):
     """The id of the run that it came from, as on that run's receipt."""
     cell: int | None
     """And the number of its cell."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Of the working folder: the files in it, each with what ``digest_of`` gives for it."""
 
 
 class Lost(NamedTuple):
@@ -126,6 +130,11 @@ class Listing(NamedTuple):
     missing: Mapping[str, Missing]
     back: int
     """How many cells ``back`` can go back."""
+
+
+def digest_of(data: bytes) -> str:
+    """As a box takes it of a file."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def size_of(groups: Iterable[Group]) -> int:

@@ -41,6 +41,7 @@ Names = Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)]
 Kind = Annotated[str, Field(pattern=r"^[a-z][a-z._-]{0,30}$")] | None
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Path = Annotated[str, Field(max_length=LONGEST_PATH)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
 class OutGroup(Strict):
@@ -49,6 +50,7 @@ class OutGroup(Strict):
     kind: Kind = None
     needs: Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES)] = ()
     size: Count
+    files: Annotated[tuple[tuple[Path, Digest], ...], Field(max_length=MOST_FILES)] = ()
     same: bool = False
     """It is the group that went in; no bytes of it came."""
 
@@ -102,7 +104,7 @@ def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
 
 def new_group(told: OutGroup, data: bytes, run: str, cell: int | None) -> Group:
     digest = hashlib.sha256(data).hexdigest()
-    return Group(told.names, told.types, told.kind or "", told.needs, data, digest, run, cell)
+    return Group(told.names, told.types, told.kind or "", told.needs, data, digest, run, cell, told.files)
 
 
 def first_wrong(told: Manifest, parcel: Parcel, sent: Sent, before: Mapping[Key, Group]) -> str | None:

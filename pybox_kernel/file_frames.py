@@ -7,7 +7,7 @@ trusted, the names and the bytes are the program's: what is out of bounds, or ou
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
@@ -100,10 +100,18 @@ class FilesFromBox:
         headers = self._policy.files * (LONGEST_NAME * 6 + 100) + self._policy.file_bytes // LARGEST_FRAME * 10
         return (self._policy.file_bytes + headers if self._bring else 0) + 2 * LARGEST_FRAME
 
-    def leave_out(self, names: Collection[str]) -> None:
-        """These are not the program's: by its own word, it left them as earlier cells had."""
-        self.files = [file for file in self.files if file.name not in names]
-        shown = sum(not any(part.startswith(".") for part in name.split("/")) for name in names)
+    def leave_out(
+        self, before: Mapping[str, str], kept: Collection[str] | None, digest_of: Callable[[bytes], str]
+    ) -> None:
+        """Files that earlier cells left are not the program's where it left them as they were. ``before`` are those,
+        with their digests; ``kept`` those that it did not touch, by its own word, and None where it did not say: then
+        what is in a file tells, and of those that did not come all count as they were."""
+        if kept is None:
+            self.files = [file for file in self.files if before.get(file.name) != digest_of(file.data)]
+            kept = before
+        else:
+            self.files = [file for file in self.files if file.name not in kept]
+        shown = sum(not any(part.startswith(".") for part in name.split("/")) for name in kept)
         self.found = max(0, self.found - shown) if self.found is not None else None
 
     def take(self, frame: Frame) -> None:

@@ -15,6 +15,7 @@ and a record ``g`` for each group. Out goes a manifest
                  "types": [str, ...],     the names of their types, one for each
                  "kind": str,             of a quiet state: random, folder, ... (only there)
                  "needs": [str, ...],     global names that its functions and classes may read; "*" for any
+                 "files": [[str, str], ...],  of the folder, the files in it: path, and parcels.digest (only there)
                  "same": true,            it is, byte for byte, the group of these names or this kind that came in,
                                           and no record is sent for it (only there)
                  "size": int}, ...],      bytes of its record
@@ -95,6 +96,7 @@ class Carry:
         self.namespace: Namespace | None = None
         self.put_in = carry_folder.look()
         self.restored = carry_folder.Found()
+        self.folder: dict[str, Any] = {}
 
     @property
     def keep(self) -> bool:
@@ -186,6 +188,8 @@ class Carry:
                     told["kind"] = entry.kind
                 if entry.needs:
                     told["needs"] = sorted(entry.needs)
+                if entry.kind == "folder":
+                    told["files"] = carry_folder.digests(self.folder)
                 if came.get((tuple(entry.names), entry.kind)) == entry.digest():
                     told["same"] = True
                 else:
@@ -197,7 +201,7 @@ class Carry:
         folder, lost = carry_folder.state(files, self.put_in)
         for path, what, why in lost:
             self.lose(path, what, why)
-        states["folder"] = folder
+        states["folder"] = self.folder = folder
         for kind, state in states.items():
             if state:
                 self.add(found, [], [], kind, set(), state, {})

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
+from pybox_kernel.inside import parcels
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -55,10 +57,19 @@ def look() -> Found:
     return found
 
 
+def digests(folder: dict[str, Any]) -> list[list[str]]:
+    """Of the files that ``state`` found, but for those whose names are no text."""
+    return [[path, parcels.digest([content]).hex()] for path, _, _, content in folder.get("files", ()) if is_text(path)]
+
+
+def is_text(path: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
 def kept(found: Found, restored: Found) -> list[str]:
     """The files that are as ``restore`` made them, but for those whose names are no text."""
-    same = (path for path, print_ in found.files.items() if restored.files.get(path) == print_)
-    return [path for path in same if not any("\ud800" <= character <= "\udfff" for character in path)][:MOST_FILES]
+    same = [path for path, print_ in found.files.items() if restored.files.get(path) == print_ and is_text(path)]
+    return same[:MOST_FILES]
 
 
 def here() -> str:

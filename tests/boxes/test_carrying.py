@@ -124,6 +124,10 @@ def test_files_and_the_folder_are_carried_and_not_told_of_again(notebook: Notebo
     assert [file.name for file in result.files] == ["d/b.txt"]
     result = notebook.session.run("open('a.txt', 'a').write('!')", carry=notebook.carry, cell=4, output=True)
     assert [(file.name, file.data) for file in result.files] == [("d/a.txt", b"one!")]
+    stopped = "open('c.txt', 'w').close()\nwhile True: pass"
+    result = notebook.session.run(stopped, deadline_seconds=0.5, carry=notebook.carry, cell=5, output=True)
+    assert [file.name for file in result.files] == ["d/c.txt"]
+    assert notebook.run("while True: pass", deadline=0.5).receipt.said.files_left == 0
 
 
 # Hostile values
@@ -204,7 +208,7 @@ def test_the_other_values_are_as_they_were(bombs: Bombs) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "groups=[dict(names=['__builtins__'], types=['x'], size=1)]",
+        "groups=[dict(names=['__name__'], types=['x'], size=1)]",
         "groups=[dict(names=['a', 'a'], types=['x', 'x'], size=1)]",
         "groups=[dict(names=['../../etc/passwd'], types=['x'], size=1)]",
         "groups=[dict(names=['a'], types=['x'], size=1, same=True)]",
