@@ -18,7 +18,7 @@ __all__ = ["built", "described", "place_in"]
 
 SIZED = ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 PLAIN = frozenset(["|b1", "|i1", "|u1", *(order + kind for order in "<>" for kind in SIZED)])
-TIMES = re.compile(r"[<>][mM]8(\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?")
+TIMES = re.compile(r"<[mM]8|[<>][mM]8\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 TEXTS = re.compile(r"(?:[<>]U|\|S)([1-9][0-9]{0,4})")
 MOST_LEVELS = 32
 LONGEST_SIDE = 1 << 31

@@ -107,9 +107,9 @@ NUMBERS: dict[str, bytes] = {
     **{
         f"an array of {dtype!r}": array(dtype)
         for dtype in (
-            "O", "|O", "O4", "<O8", "V4", "|V4", "<f16", "<U0", "<U99999", "|S0", "<S4", "<M8[25s]", "<M8[x]", "<m4[s]",
-            "i4,f4", "(2,)i4", "i4", "int32", "float", "=i4", "<i4 ", "<i4\n", "<i3", "a4", "p", "|b1,<i4", "",
-            "{'names': ['a'], 'formats': ['O']}", b"<i4", None, ["<i4"], 4,
+            "O", "|O", "O4", "<O8", "V4", "|V4", "<f16", "<U0", "<U99999", "|S0", "<S4", "<M8[25s]", "<M8[x]",
+            ">M8", "<m4[s]", "i4,f4", "(2,)i4", "i4", "int32", "float", "=i4", "<i4 ", "<i4\n", "<i3", "a4", "p",
+            "|b1,<i4", "", "{'names': ['a'], 'formats': ['O']}", b"<i4", None, ["<i4"], 4,
         )
     },
     "an array of a type of 8 MB": array("<U" + "1" * 8_000_000),
