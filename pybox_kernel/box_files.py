@@ -69,7 +69,10 @@ def fault(policy: Policy, name: str) -> str | None:
 
 def reserved(name: str) -> str | None:
     """What is wrong with a name where it is to be written on any computer, after "its name"; None if nothing is."""
-    for part in name.split("/"):
+    parts = name.split("/")
+    if parts[-1].casefold() == "head":
+        return "would make its folder one whose settings git obeys when it looks at it"
+    for part in parts:
         if part.startswith("."):
             return "begins with a dot: it would be hidden"
         if part.startswith("-"):
