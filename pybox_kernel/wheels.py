@@ -194,7 +194,7 @@ def _pip(arguments: list[str], folder: Path, target: Target, progress: Callable[
 def _failure(log: str, target: Target) -> SetupError:
     errors = [line.removeprefix("ERROR:").strip() for line in log.splitlines() if line.startswith("ERROR:")]
     told = " ".join(errors)[-TOLD:] or log.strip()[-TOLD:]
-    if "HASHES" in log or "hash" in told.lower():
+    if "DO NOT MATCH THE HASHES" in log:
         wrong = re.search(r"^ {4}(\S+) from", log, re.MULTILINE)
         return SetupError(
             f"What the index has is not what is locked{f' ({wrong[1]})' if wrong else ''}: the hashes differ.",
@@ -204,6 +204,11 @@ def _failure(log: str, target: Target) -> SetupError:
         return SetupError(
             f"A package would have to be built on this computer: {told}",
             "Lock a version that has a wheel in a package index.",
+        )
+    if "Retry(total=0," in log or "Could not fetch URL" in log:  # pip goes on, and says that nothing is there
+        return SetupError(
+            f"A package index could not be reached: {told}",
+            "Look at this computer's network and pip's own configuration (`pip config list`), and try again.",
         )
     if "No matching distribution" in log or "Could not find a version" in log:
         return SetupError(

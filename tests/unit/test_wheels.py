@@ -90,6 +90,22 @@ def test_a_package_without_a_wheel_for_the_image_is_named(index: Index, folder: 
     assert "Lock a version" in caught.value.advice
 
 
+def test_a_package_that_is_called_after_hashes_is_looked_for_like_any_other(index: Index, folder: Path) -> None:
+    with pytest.raises(SetupError, match="no wheel"):
+        fetch(parse_lock(b"xxhash==1.0 --hash=sha256:" + b"0" * 64), TARGET, folder, quiet)
+
+
+def test_an_index_that_cannot_be_reached_is_not_taken_for_one_without_the_package(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nobody is there
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    with pytest.raises(SetupError, match="index could not be reached") as caught:
+        make_lock(["small"], TARGET, quiet)
+    assert "network" in caught.value.advice
+
+
 SPY = (
     "import pathlib; pathlib.Path({path!r}).touch()\nfrom setuptools import setup; setup(name='built', version='1.0')\n"
 )
