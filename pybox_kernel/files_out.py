@@ -31,7 +31,10 @@ ELSEWHERE: Final = (
     "Give a folder that does not exist yet, or an empty one; in a notebook, `%pybox use --output DIR` gives each cell"
     " one of its own."
 )
-TAKEN: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+ROOM: Final = "Make room on that disk, or name a folder on another, and run it again."
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+TAKEN: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY, errno.EPERM, errno.EACCES)
+"""By others' files, a disk that is mounted there, or a user whose folder it is."""
 MOST_FOLDERS: Final = 1000
 """Of one name, each with a number behind it."""
 
@@ -50,6 +53,9 @@ def check(folder: str, base: Path, cell: int | None = None) -> None:
             refuse(folder, mode)
         with told(folder):
             full = mode is not None and not is_empty(parent, name)
+            disk = mode is not None and os.stat(name, dir_fd=parent).st_dev != os.fstat(parent).st_dev
+        if disk:
+            raise OptionError(f"{shown} is where another disk is mounted.", "Name a new folder in it.")
         if full:
             raise OptionError(f"{shown} is not empty, and files from a box never go over others.", ELSEWHERE)
     finally:
@@ -110,7 +116,8 @@ def write(policy: Policy, files: Sequence[OutputFile], folder: str, base: Path, 
             make(parent, made, files)
             taken = put(parent, made, name, new=cell is not None)
     except OSError as error:
-        raise PyBoxError(f"No file was written to {safe_name(folder, 100)}: {error.strerror}.", ELSEWHERE) from error
+        advice = ROOM if error.errno in FULL else ELSEWHERE
+        raise PyBoxError(f"No file was written to {safe_name(folder, 100)}: {error.strerror}.", advice) from error
     finally:
         os.close(parent)
     path = PurePosixPath(folder)
@@ -121,22 +128,33 @@ def put(parent: int, made: str, name: str, *, new: bool) -> str:
     """Moves the folder ``made`` to ``name``, or to the first name after it that is free; that name. An empty folder
     which is there already is taken over and keeps its mode, unless it has to be a ``new`` one."""
     for free in (name, *(f"{name}-{number}" for number in range(2, MOST_FOLDERS))):
+        own = True
         try:
             os.mkdir(free, dir_fd=parent)  # whoever makes it has it
         except FileExistsError:
             if new or free != name:
                 continue
+            own = False
             mode = mode_of(parent, name)
             if mode is not None and stat.S_ISDIR(mode):
                 os.chmod(made, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=parent)
         try:
             os.rename(made, free, src_dir_fd=parent, dst_dir_fd=parent)  # over an empty folder, and nothing else
         except OSError as error:
-            if error.errno not in TAKEN:
+            if (own and removed(parent, free)) or error.errno not in TAKEN:
                 raise
         else:
             return free
     raise FileExistsError(errno.EEXIST, f"there are {MOST_FOLDERS:,} of that name already")
+
+
+def removed(parent: int, name: str) -> bool:
+    """Whether a folder was empty still, and is gone now."""
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError:
+        return False
+    return True
 
 
 def check_names(policy: Policy, files: Sequence[OutputFile]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -249,6 +250,25 @@ def test_a_disk_that_gets_full_half_way_leaves_nothing(small_disk: Path) -> None
     assert names(small_disk) == []
     write(small_disk, "out", *files[:3])
     assert len(tree(small_disk / "out")) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_disk_that_is_mounted_where_the_files_are_to_be_is_told_before(small_disk: Path) -> None:
+    base = small_disk.parent
+    assert refused(base, "disk") == "disk is where another disk is mounted."
+    assert write(base, "disk", *FILES) == "disk-2"  # it was mounted meanwhile
+    assert names(small_disk) == []
+    assert write(base, "disk/out", *FILES) == "disk/out"
+
+
+def test_a_disk_that_moves_no_folder_over_another_leaves_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(*_: object, **__: object) -> None:
+        raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+    monkeypatch.setattr(files_out.os, "rename", rename)
+    assert refused(tmp_path, "out") == "No file was written to out: File exists."
 
 
 def test_a_file_that_may_not_be_so_large_leaves_nothing(tmp_path: Path) -> None:
