@@ -45,16 +45,15 @@ Found = TypeVar("Found", bound=Value)
 LOOK_SECONDS: Final = 30.0
 CLEAR_SECONDS: Final = 20.0
 QUIET_SECONDS: Final = 1.0
+"""An engine may still finish a step when its client has gone: for so long nothing of it must show up."""
 GIVEN_BACK_SECONDS: Final = 5.0
 """In which sessions give back boxes that wait."""
-"""An engine may still finish a step when its client has gone: for so long nothing of it must show up."""
 
 
 def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress) -> RecordedImage:
     """Does what ``plan`` says, telling each step to ``progress``. Returns what is recorded."""
     if plan.ready is not None:
         return plan.ready
-    former = store.load().get(plan.name)
     build = f"{plan.name}-{secrets.token_hex(6)}"
     reference = f"pybox:{build}"
     with ExitStack() as undo:
@@ -80,7 +79,7 @@ def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress)
             created_at=datetime.now(UTC),
             packages=inside.packages,
         )
-        store.record(recorded)
+        former = store.record(recorded)
         undo.pop_all()
     progress(f"The box image '{plan.name}' is ready: Python {inside.python}, {size / 1e6:.0f} MB")
     if former is not None:

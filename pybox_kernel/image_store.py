@@ -131,16 +131,20 @@ class ImageStore:
             raise self._unusable(error.strerror or str(error)) from error
         return {image.name: image for image in found}
 
-    def record(self, image: RecordedImage) -> None:
-        """Puts ``image`` in the place of what had its name. All or nothing, also if the machine stops."""
+    def record(self, image: RecordedImage) -> RecordedImage | None:
+        """Puts ``image`` in the place of what had its name, and gives that back. All or nothing, also if the machine
+        stops."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
-                images = {**self.load(), image.name: image}
+                images = dict(self.load())
+                former = images.get(image.name)
+                images[image.name] = image
                 if image.recipe.offer is not None:
                     self._locks.mkdir(mode=0o700, exist_ok=True)
                     self._write(image.recipe.offer.lock.text.encode(), self.lock_file(image.name))
                 self._keep(images)
+            return former
         except OSError as error:
             raise SetupError(
                 f"The new image could not be recorded in {self.path}: {error.strerror}.",

@@ -141,6 +141,20 @@ def test_an_image_is_made_again_from_the_recorded_recipe_and_another_lock_takes_
 # What fails leaves nothing
 
 
+def test_of_two_builds_of_one_name_at_once_one_image_is_left(shelf: Shelf) -> None:
+    shelf.index.add_wheel("small", SMALL)
+    offer = own_offer(parse_lock(shelf.index.lock("small").encode()))
+    plan = images.plan(shelf.engine, shelf.store, name=NAME, offer=offer)
+
+    def meanwhile(step: str) -> None:
+        if step == "Looking into it":
+            image_build.carry_out(shelf.engine, shelf.store, plan, print)
+
+    made = image_build.carry_out(shelf.engine, shelf.store, plan, meanwhile)
+    assert shelf.store.load()[NAME] == made
+    assert left_of(shelf.engine, NAME) == [made.id]
+
+
 def test_other_bytes_than_the_locked_ones_leave_nothing(shelf: Shelf) -> None:
     shelf.index.add_wheel("small", SMALL)
     shelf.index.hashes["small"] = "0" * 64

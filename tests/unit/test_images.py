@@ -160,9 +160,9 @@ def test_what_is_recorded_is_read_back_the_same(store: ImageStore) -> None:
 
 
 def test_a_new_image_takes_the_place_of_the_old_one_of_its_name(store: ImageStore) -> None:
-    store.record(recorded())
+    assert store.record(recorded()) is None
     new = recorded().model_copy(update={"id": OTHER_DIGEST})
-    store.record(new)
+    assert store.record(new) == recorded()
     assert store.load() == {"stdlib": new}
 
 
