@@ -52,6 +52,8 @@ def show_open() -> None:
         for manager in sorted(helpers.Gcf.get_all_fig_managers(), key=lambda manager: int(manager.num)):
             try:
                 show_changed(manager.canvas.figure)
+            except Exception as error:
+                shown.tell(error)
             finally:
                 helpers.Gcf.destroy(manager)
     except BaseException as error:

@@ -126,6 +126,9 @@ def test_a_figure_that_cannot_be_drawn_says_why_and_the_others_are_shown(run: Ru
     ]
     assert "ValueError" in ran.err
     assert "<Figure size 300x200 with 1 Axes> could not be drawn." in ran.err
+    ran = run(f"{plot(3)}plt.gcf().get_children = lambda: 1 / 0\n{plot(4)}")
+    assert [one.text for one in ran.displays] == ["<Figure size 400x200 with 1 Axes>"]
+    assert "ZeroDivisionError" in ran.err
 
 
 def test_settings_of_the_inline_backend_are_taken_and_have_no_effect(run: Run) -> None:
