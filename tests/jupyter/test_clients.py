@@ -152,9 +152,9 @@ def test_a_parameter_of_papermills_is_seen_by_the_cells_below(tmp_path: Path) ->
     assert used.outputs[0].text == "7\n"
 
 
-@every_notebook
+@pytest.mark.parametrize("name", ["01-data-and-files.ipynb", "02-carrying-values.ipynb"])
 def test_pybox_kernel_run(notebook: Path, tmp_path: Path) -> None:
-    run = ("pybox_kernel.cli", "run", "--allow-errors", "--to", tmp_path / "out.ipynb", notebook)
+    run = ("pybox_kernel.cli", "run", "--allow-errors", "--timeout", "10", "--to", tmp_path / "out.ipynb", notebook)
     done = jupyter(tmp_path, *run)
     document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     assert_ran_as_it_says(document)
