@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import pickle
 import struct
 import sys
@@ -263,10 +264,23 @@ def refuse(value: object) -> Any:
 
 
 def reduce_file(file: Any) -> Any:
+    """What a ``with open(...) as file`` leaves is closed, and holds nothing of its box any more."""
     for name in ("stdout", "stderr", "stdin"):
         if getattr(sys, name) is file:
             return attribute_of, ("sys", name)
+    if file.closed and type(file.name) is str and type(getattr(file, "mode", None)) is str:
+        return closed_file, (file.name, file.mode, getattr(file, "encoding", None))
     return refuse(file)
+
+
+def closed_file(name: str, mode: str, encoding: str | None) -> Any:
+    """One that is like it, and never was a file of that name here."""
+
+    def opener(_name: str, _flags: int) -> int:
+        return os.open(os.devnull, os.O_RDWR)
+
+    with open(name, mode.replace("x", "w"), encoding=encoding, opener=opener) as file:
+        return file
 
 
 def reduce_new_type(value: Any) -> Any:
@@ -296,7 +310,7 @@ REDUCERS: dict[type, Any] = {
     weakref.WeakKeyDictionary: lambda value: (weakref.WeakKeyDictionary, (dict(value),)),
     weakref.WeakValueDictionary: lambda value: (weakref.WeakValueDictionary, (dict(value),)),
     typing.NewType: reduce_new_type,
-    io.TextIOWrapper: reduce_file,
+    **dict.fromkeys((io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.BufferedRandom), reduce_file),
     memoryview: refuse,
 }
 

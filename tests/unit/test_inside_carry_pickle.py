@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import types
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -362,6 +363,19 @@ def test_what_stands_for_something_outside_is_refused(source: str, kind: str) ->
     with pytest.raises((TypeError, pickle.PicklingError), match=kind):
         carry_pickle.dump({"v": main.names["v"]}, 1 << 20, main.names, {})
     getattr(main.names["v"], "close", lambda: None)()
+
+
+@pytest.mark.parametrize("mode", ["w", "a", "r", "r+", "wb", "rb", "r+b"])
+def test_a_file_that_was_closed_is_still_a_closed_file(mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "n.txt"
+    path.write_text("kept")
+    with path.open(mode) as file:
+        pass
+    path.unlink()
+    found = carried(file)
+    assert (type(found), found.closed, found.name, found.mode) == (type(file), True, str(path), file.mode)
+    assert getattr(found, "encoding", None) == getattr(file, "encoding", None)
+    assert not path.exists()
 
 
 def test_more_than_may_be_carried_is_refused_before_it_is_there() -> None:
