@@ -19,7 +19,7 @@ from pathlib import Path
 
 import docker
 
-from benchmarks import carry, data, files, in_advance
+from benchmarks import carry, data, files, in_advance, many
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, in_turn
 from pybox_kernel import run, seccomp
@@ -127,6 +127,7 @@ def main() -> None:
         [
             *lines(machine(engine), rounds, spreads, statistics.median(pairs), steps, cells),
             *in_advance.lines(in_advance.in_advance(rounds)),
+            *many.lines(many.many()),
             *data.lines(data.data(rounds)),
             *files.lines(*files.files(rounds)),
             *carry.lines(carry.carrying(rounds)),

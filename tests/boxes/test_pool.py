@@ -434,3 +434,30 @@ def test_who_is_stopped_while_it_waits_does_not_run(own: Installation, monkeypat
         assert receipt.problem.code == "stopped"
         assert receipt.observed.box.id is None
         assert long.result(20).receipt.ok
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_thirty_sessions_at_once_all_get_their_turn_and_leave_nothing(own: Installation) -> None:
+    """As of a class that runs its notebooks at the same time."""
+    everyone, cells = 30, 3
+    waits: list[float] = []
+
+    def work(number: int) -> list[Receipt]:
+        with Session(Journal(own.home), in_advance=True) as session:
+            receipts = []
+            for cell in range(cells):
+                asked = time.monotonic()
+                receipts.append(session.run(f"print({number}, {cell})", deadline_seconds=20).receipt)
+                waits.append(time.monotonic() - asked)
+            return receipts
+
+    with ThreadPoolExecutor(everyone) as threads:
+        found = [receipt for receipts in threads.map(work, range(everyone)) for receipt in receipts]
+    assert [receipt.problem for receipt in found if not receipt.ok] == []
+    assert len({receipt.observed.box.id for receipt in found}) == everyone * cells
+    assert all(receipt.observed.box.removed for receipt in found)
+    # Served in order, nobody waits for much longer than it takes to serve everyone once.
+    assert max(waits) < 4 * sum(sorted(waits)[len(waits) // 4 : -len(waits) // 4]) / (len(waits) // 2)
+    assert own.boxes() == []
+    assert own.sessions() == []
