@@ -22,10 +22,10 @@ NAMESPACES: Final = "globals locals vars dir eval exec execfile user_ns get_ipyt
 MODULES: Final = "__main__ __import__ __globals__ __builtins__ builtins importlib modules runpy"
 FRAMES: Final = "inspect currentframe _getframe _current_frames f_back f_globals f_locals gc ctypes pdb breakpoint"
 COLLECTORS: Final = "get_type_hints doctest unittest pytest ipytest dill joblib shelve"
-IN_TEXTS: Final = "query evaluate numexpr duckdb sqldf patsy statsmodels"
+IN_TEXTS: Final = "query evaluate numexpr duckdb sqldf patsy statsmodels cProfile profile timeit Trace"
 FINDERS: Final = frozenset(" ".join((NAMESPACES, MODULES, FRAMES, COLLECTORS, IN_TEXTS)).split())
 """Words by which a program finds names that do not stand in its text: those of namespaces and frames, of collectors of
-tests, and of what reads expressions in strings, which may come from elsewhere."""
+tests, and of what reads expressions or statements in strings, which may come from elsewhere."""
 
 PICKLED: Final = "pickle"
 """As a part of a word, too: what is unpickled finds classes by their names."""
@@ -50,7 +50,7 @@ class Reachable(Protocol):
 def reached(source: str, groups: Sequence[Reachable]) -> list[bool]:
     """For each group whether the cell can reach it."""
     todo = list(words_of(source))
-    if finds_names(source, todo):
+    if finds_names(source):
         return [True] * len(groups)
     owners: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
@@ -79,9 +79,9 @@ def words_of(source: str) -> Iterator[str]:
         yield from WORD.findall(unicodedata.normalize("NFKC", source))
 
 
-def finds_names(source: str, words: Collection[str]) -> bool:
+def finds_names(source: str) -> bool:
     return (
-        any(is_finder(word) for word in words)
+        any(is_finder(word) for word in words_of(MAGIC.sub("", source)))
         or STAR.search(source) is not None
         or any(name not in QUIET_MAGICS for name in MAGIC.findall(source))
     )

@@ -127,6 +127,7 @@ STDLIB: Final = Policy(
         ("LANG", "C.UTF-8"),
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONHASHSEED", "0"),  # the hash of a text is the same in each cell of a notebook
         ("TMPDIR", "/tmp"),  # noqa: S108 - a folder of the box, not of this computer
         ("TZ", "UTC"),
         ("USER", "box"),

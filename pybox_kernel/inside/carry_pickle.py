@@ -20,7 +20,7 @@ import types
 import typing
 import weakref
 
-from pybox_kernel.inside import carry_lines, cloudpickle  # type: ignore[attr-defined]
+from pybox_kernel.inside import carry_lines, carry_made, cloudpickle  # type: ignore[attr-defined]
 from pybox_kernel.inside.carry_sharing import root_of
 
 TYPE_CHECKING = False
@@ -100,6 +100,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         self.main = main
         self.shared = shared
         self.codes: set[str] = set()
+        self.reducers: dict[type, carry_made.Reducer | None] = {}
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
@@ -113,7 +114,13 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         known = SINGLETONS.get(kind.__name__)
         if known is not None and getattr(sys.modules.get(known[0]), known[1], None) is value:
             return attribute_of, known
-        return super().reducer_override(value)
+        if issubclass(kind, type):
+            return carry_made.reduced_class(super().reducer_override(value))
+        try:
+            own = self.reducers[kind]
+        except KeyError:
+            own = self.reducers[kind] = carry_made.reducer_of(kind)
+        return super().reducer_override(value) if own is None else own(value)
 
     def _dynamic_function_reduce(self, function: types.FunctionType) -> Any:
         """In place of cloudpickle's: by the new namespace, and with the cells of its closure themselves."""

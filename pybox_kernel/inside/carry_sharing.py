@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import re
 import sys
 import types
 import weakref
@@ -35,13 +36,19 @@ EMPTY_ONCE = {tuple, frozenset}
 """Of which there is one empty one."""
 ATOMIC_MODULES = {"datetime", "zoneinfo", "decimal", "fractions", "uuid", "re", "pathlib", "_decimal", "ipaddress"}
 LEAVES = {"DataFrame", "Series"}
-"""Of pandas: a thing of its own each. They share their insides as they like, and nobody can tell."""
-EVERYTHING = {
-    *("globals", "locals", "vars", "dir", "eval", "exec", "query", "evaluate", "sqldf", "breakpoint", "get_ipython"),
-    *("__import__", "import_module", "modules", "__main__", "__globals__", "__builtins__", "user_ns", "pickle", "gc"),
-    *("f_globals", "f_locals", "f_back", "_getframe", "_current_frames", "currentframe", "inspect", "get_type_hints"),
-}
-"""Names by which code reaches names that it does not have in it."""
+"""Of pandas: a thing of its own each. They share their insides as they like, and nobody can tell, but for objects that
+stand in their cells."""
+WORDS = (
+    "globals locals vars dir eval exec execfile user_ns get_ipython __main__ __import__ import_module __globals__",
+    "__builtins__ builtins importlib modules runpy inspect currentframe _getframe _current_frames f_back f_globals",
+    "f_locals gc ctypes pdb breakpoint get_type_hints doctest unittest pytest ipytest dill joblib shelve query",
+    "evaluate numexpr duckdb sqldf patsy statsmodels cProfile profile timeit Trace",
+)
+EVERYTHING = set(" ".join(WORDS).split())
+"""Names by which code reaches names that it does not have in it: the words of the host's ``carry_reach``."""
+PICKLED = "pickle"
+"""As a part of a name, too."""
+WORD = r"[^\W\d]\w*"
 
 OPTIMIZED = 0x1
 """The flag of code whose own names are no namespace: all but the bodies of classes and modules."""
@@ -121,6 +128,8 @@ class Sharing:
                     self.join(number, owner)
                 continue
             if self.is_referred_to(item, kind):
+                if isinstance(item, types.BuiltinFunctionType) and item.__name__ in EVERYTHING:  # eval, under any name
+                    self.needs[number].add(ANY)
                 continue
             if len(self.owners) > MOST_OBJECTS:
                 self.exhausted = True
@@ -152,7 +161,9 @@ class Sharing:
     def parts(self, number: int, item: Any, kind: type) -> Iterable[Any]:
         if kind is types.FunctionType:
             self.needs[number] |= needs_of(item.__code__)
-            return [item.__defaults__, item.__kwdefaults__, item.__dict__, *(item.__closure__ or ())]
+            annotations = list(annotations_of(item).values())
+            self.needs[number].update(*(re.findall(WORD, one) for one in annotations if type(one) is str))
+            return [item.__defaults__, item.__kwdefaults__, item.__dict__, *(item.__closure__ or ()), *annotations]
         if kind is weakref.ref:
             return [item()]
         if kind is functools._lru_cache_wrapper:  # what is in the cache stays here
@@ -165,9 +176,25 @@ class Sharing:
                 return list(item.flat)
             return []
         if kind.__name__ in LEAVES and isinstance(module, str) and module.partition(".")[0] == "pandas":
-            return []
+            return objects_in(item)
         is_atomic = self.atomic.get
         return [part for part in gc.get_referents(item) if not is_atomic(type(part))]
+
+
+def annotations_of(function: Any) -> dict[str, Any]:
+    try:
+        return function.__annotations__ or {}
+    except Exception:  # they are evaluated when they are first asked for, from Python 3.14 on
+        return {}
+
+
+def objects_in(table: Any) -> list[Any]:
+    """What stands in the cells of a table or a column of pandas, where that may be any object."""
+    try:
+        arrays = [one for one in table._mgr.arrays if type(one).__name__ == "ndarray" and one.dtype.hasobject]
+    except Exception:
+        return []
+    return [part for one in arrays if one.size <= MOST_OBJECTS for part in one.flat if type(part) not in ATOMS]
 
 
 def root_of(array: Any) -> Any:
@@ -201,7 +228,7 @@ def needs_of(code: types.CodeType) -> set[str]:
         code = waiting.pop()
         waiting += [one for one in code.co_consts if type(one) is types.CodeType]
         if code.co_names:
-            if not EVERYTHING.isdisjoint(code.co_names):
+            if not EVERYTHING.isdisjoint(code.co_names) or any(PICKLED in name for name in code.co_names):
                 return {ANY}
             found.update(globals_of(code) if code.co_flags & OPTIMIZED else code.co_names)
     return found

@@ -108,7 +108,7 @@ class Warden:
         source_read, source_write = os.pipe()
         self.runner = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", RUNNER],
+            [sys.executable, "-P", "-s", RUNNER],
             self.environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),

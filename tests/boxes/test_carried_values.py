@@ -343,3 +343,17 @@ def test_pickling_without_end_is_ended_at_the_deadline_and_changes_nothing(sessi
     result = cells.run("kept = 2\nclass Endless:\n def __getstate__(self):\n  while True: pass\ne = Endless()", 1.0)
     assert result.receipt.observed.end.how == "deadline"
     assert cells.ok("print(kept)") == "1\n"
+
+
+def test_a_hash_is_the_same_in_each_cell_and_a_set_has_its_order(session: Session) -> None:
+    cells = Cells(session)
+    cells.ok("words = set('the quick brown fox jumps over the lazy dog'.split()); order = list(words); h = hash('fox')")
+    assert cells.ok("print(order == list(words), h == hash('fox'))") == "True True\n"
+
+
+def test_a_class_that_another_cell_changed_is_not_changed_back_by_what_names_it(session: Session) -> None:
+    cells = Cells(session)
+    cells.ok("class T: n = 0\nclass Base:\n def __init_subclass__(cls, tag): cls.tag = tag\nclass A(Base, tag=1): pass")
+    cells.ok("def f(x: T): return x")
+    cells.ok("T.n = 5; A.tag = 2")
+    assert cells.ok("f(1); print(f.__annotations__['x'].n, T.n, A.tag)") == "5 5 2\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from textwrap import indent
 from typing import NamedTuple
 
 import pytest
@@ -145,12 +146,13 @@ for kind, payload in ((b"c", b""), (b"X", b"{}"), (b"x", b"{}"), (b"k", b"m" + b
     try: os.write(3, kind + len(payload).to_bytes(4, "big") + payload)
     except OSError: pass
 """,
-    "builtin": "import builtins, os; builtins.print = lambda *a: os._exit(0); builtins.len = None",
+    "builtin": "import os; own = print.__self__; own.print = lambda *a: os._exit(0); own.len = None",
 }
 """What each of these names does when it is made again."""
 
 SETS_THEM = "\n".join(
-    f"class {name.title()}:\n    def __reduce__(self, do=exec): return do, ({code!r},)\n{name} = {name.title()}()"
+    f"class {name.title()}:\n  def __reduce__(self):\n    def bomb():\n{indent(code, '      ')}\n    return bomb, ()\n"
+    f"{name} = {name.title()}()"
     for name, code in BOMBS.items()
 )
 

@@ -56,14 +56,20 @@ class Main:
         found = sharing(self).groups(list(own.values()))
         return [([names[place] for place in places], needs) for places, needs in found]
 
-    def carried(self, limit: int = 1 << 25) -> Main:
+    def carried(self) -> Main:
         """The ``__main__`` of the next cell, which got all of this one as one group."""
+        return self.of(self.payload())
+
+    def payload(self, limit: int = 1 << 25) -> bytearray:
         sharing_ = sharing(self)
         own = self.own()
         sharing_.groups(list(own.values()))
         written = carry_pickle.dump(own, limit, self.names, sharing_.owners)
-        payload = bytearray(b"".join(bytes(part) for part in written.payload()))
-        later = Main()
+        return bytearray(b"".join(bytes(part) for part in written.payload()))
+
+    @classmethod
+    def of(cls, payload: bytearray) -> Main:
+        later = cls()
         sys.modules["__main__"], before = later.module, sys.modules["__main__"]
         try:
             later.names.update(carry_pickle.load(payload))

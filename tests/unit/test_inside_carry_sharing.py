@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from pybox_kernel import carry_reach
 from tests.unit.carrying_inside import Main, carry_sharing
 
 
@@ -40,6 +41,7 @@ def needs(source: str) -> set[str]:
         ("from random import Random\na = Random(1); b = Random(1); r = a.random", ["Random", "a r", "b"]),
         ("import datetime as d\na = d.date(2024, 1, 1); b = a", ["d", "a", "b"]),
         ("e = ValueError([1]); f = e.args[0]", ["e f"]),
+        ("class A: pass\ndef f(a: A): pass\ndef g(a: 'A'): pass", ["A f", "g"]),
     ],
 )  # fmt: skip
 def test_names_that_share_an_object_with_an_identity_are_together(source: str, groups: list[str]) -> None:
@@ -73,6 +75,13 @@ def test_the_namespace_itself_is_no_shared_object() -> None:
         ("def f(d): return d.query('a > @x')", {"*"}),
         ("def f(): import sys; return sys._getframe(1).f_globals", {"*"}),
         ("x = [1]", set()),
+        ("def f(a: 'list[x]') -> 'y': pass", {"x", "y"}),
+        ("def f(b):\n import pickle\n return pickle.loads(b)", {"*"}),
+        ("def f(p): return pd.read_pickle(p)", {"*"}),
+        ("def f():\n import doctest\n doctest.testmod()", {"*"}),
+        ("e = eval", {"*"}),
+        ("d = {'run': exec}", {"*"}),
+        ("p = print", set()),
     ],
 )  # fmt: skip
 def test_the_names_that_code_may_read_are_told(source: str, names: set[str]) -> None:
@@ -80,6 +89,11 @@ def test_the_names_that_code_may_read_are_told(source: str, names: set[str]) -> 
     assert names <= found
     assert ("*" in found) is ("*" in names)
     assert "z" not in found or "z" in names
+
+
+def test_a_word_that_reaches_everything_in_a_cell_does_so_in_a_function_of_an_earlier_one() -> None:
+    assert carry_reach.FINDERS <= carry_sharing.EVERYTHING
+    assert carry_reach.PICKLED == carry_sharing.PICKLED
 
 
 def test_names_beyond_the_first_256_are_found() -> None:
