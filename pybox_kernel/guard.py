@@ -20,6 +20,8 @@ HOST: Final = "%%host"
 NAME: Final = "pybox"
 WRAPPERS: Final = ("%%time", "%%capture")
 """Magics of IPython's own that give the lines below them back to IPython as a cell."""
+EXPANDED: Final = "{$"
+"""Where IPython sees these behind a magic, it puts in what the expression comes to."""
 
 PERCENTS: Final = "%\u0609\u060a\u066a\u2030\u2031\u2052\ufe6a\uff05"
 LETTERS: Final = (
@@ -74,6 +76,8 @@ def inspect_cell(lines: Sequence[str], known: Callable[[str], bool]) -> Verdict 
             return inner
         if inner.kind == "host":
             return refused(f"`{HOST}` stands below `{word}`.")
+        if inner.kind != "plain" and any(sign in first for sign in EXPANDED):
+            return refused(f"IPython would compute what stands behind `{word}` outside of a box.")
         return Verdict("wrapped") if inner.kind == "sealed" else inner
     for number, line in enumerate(lines):
         if (seen := mark_in(line, known)) and (why := fault(seen, line, number, code)):

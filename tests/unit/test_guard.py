@@ -176,6 +176,10 @@ def test_commands_and_cells_of_this_computer(cell: str, kind: str) -> None:
         "%%timeit\n%%pybox\nx = 1",
         "%%bash\n%%pybox\nls",
         "# c\n%%time\n%%pybox\n1",
+        "%%capture {print(1)}\n%%pybox\n1",
+        "%%time\n%%capture out {print(1)}\n%%pybox\n1",
+        "%%capture {print(1)}\n%pybox",
+        "%%capture $out\n%%pybox\n1",
     ],
 )
 def test_a_program_below_a_command_and_magics_that_do_not_go_together_are_refused(cell: str) -> None:

@@ -71,6 +71,13 @@ def test_below_the_magic_all_is_sealed(shell: Shell, above: str, on: bool) -> No
     assert BODY in "".join(shell.sealed)
 
 
+@pytest.mark.parametrize("below", ["%%pybox\n1", "%pybox", "%%capture\n%%pybox\n1"])
+@pytest.mark.parametrize("on", [False, True])
+def test_behind_a_magic_above_it_nothing_is_computed_here(shell: Shell, below: str, on: bool) -> None:
+    shell.guard.on = on
+    assert shell.run("%%capture {" + BODY + "}\n" + below) == []
+
+
 @pytest.mark.parametrize("above", ["", "%%time\n", "%%capture\n", "# a comment\n", "x = 1\n", "%precision 3\n"])
 def test_with_the_guard_on_no_cell_runs_here_but_those_that_say_so(shell: Shell, above: str) -> None:
     shell.guard.on = True
