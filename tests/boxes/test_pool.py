@@ -140,7 +140,8 @@ def test_its_time_limit_is_its_own(ready: Session) -> None:
     receipt = ready.run("import time\nwhile True: time.sleep(0.01)", deadline_seconds=0.7).receipt
     assert receipt.observed.box.waited is not None
     assert receipt.observed.end.how == "deadline"
-    assert receipt.observed.meters.ran_seconds == pytest.approx(0.7, abs=0.3)
+    assert receipt.observed.meters.ran_seconds is not None
+    assert 0.7 <= receipt.observed.meters.ran_seconds < 0.7 + 0.5
 
 
 # A second look that fails
@@ -386,7 +387,7 @@ def test_a_box_ends_by_itself_if_no_program_comes(
     own: Installation, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where its owner is halted, or its engine was killed."""
-    monkeypatch.setattr(seal, "WAITING_SECONDS", 1.0)
+    monkeypatch.setattr(seal, "WAITING_SECONDS", 2.5)
     with Session(Journal(own.home), in_advance=True) as session:
         monkeypatch.setattr(pool, "TICK_SECONDS", 1000.0)
         session.expect("stdlib")
