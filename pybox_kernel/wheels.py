@@ -48,6 +48,9 @@ WANTED: Final = re.compile(
     r"\s*(\(?\s*(===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+(\s*,\s*(===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+)*\s*\)?)?"
     r"\s*(;[A-Za-z0-9_.,'\"()<>=!~ -]+)?"
 )
+HERE: Final = ("--prefix", "", "--root", "/")
+ALL: Final = {"PIP_USER": "0", "PIP_DRY_RUN": "0", "PIP_REQUIRE_HASHES": "0"}
+"""Against settings of pip that would have packages go elsewhere, or nowhere."""
 LONGEST_LINE: Final = 500
 LARGEST_REQUIREMENTS: Final = 64 * 1024
 
@@ -160,7 +163,7 @@ def _lock_in(report: dict[str, Any]) -> Lock:
         hashes = item["download_info"].get("archive_info", {}).get("hashes") or {}
         if "sha256" not in hashes:
             raise OptionError(f"{name} {version} has no hash to be locked by.", "Take it from a package index.")
-        packages.append(LockedPackage(normal_name(name), version, (str(hashes["sha256"]),)))
+        packages.append(LockedPackage(normal_name(name), version.lower(), (str(hashes["sha256"]),)))
     if not 0 < len(packages) <= MOST_PACKAGES:
         raise OptionError(
             f"That would be {len(packages)} packages; an image takes 1 to {MOST_PACKAGES}.", "Ask for what a box needs."
@@ -171,9 +174,9 @@ def _lock_in(report: dict[str, Any]) -> Lock:
 def _pip(arguments: list[str], folder: Path, target: Target, progress: Callable[[str], None]) -> None:
     """Runs pip to its end; however this ends, pip has ended too."""
     check_pip()
-    # -P: nothing in the working directory is imported. A configured `user` contradicts the folder named here.
-    command = [sys.executable, "-P", "-c", PIP, "--disable-pip-version-check", "--no-input", *arguments]
-    environment = {**os.environ, "PIP_USER": "0", "PIP_PROGRESS_BAR": "off", "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    # -P: nothing in the working directory is imported.
+    command = [sys.executable, "-P", "-c", PIP, "--disable-pip-version-check", "--no-input", *arguments, *HERE]
+    environment = {**os.environ, **ALL, "PIP_PROGRESS_BAR": "off", "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     log = folder / "pip.log"
 
     def say(line: str) -> None:

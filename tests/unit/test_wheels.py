@@ -133,11 +133,12 @@ def test_settings_of_pip_that_would_be_in_the_way_are_not(
     index: Index, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.add_wheel("small", {"small.py": ""})
-    (tmp_path / "pip.conf").write_text("[global]\nuser = true\n")
+    unwanted = f"user = true\nprefix = {tmp_path}\nroot = {tmp_path}\ndry-run = true\nrequire-hashes = true\n"
+    (tmp_path / "pip.conf").write_text(f"[global]\n{unwanted}")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     (tmp_path / "pip.py").write_text("raise SystemExit('the wrong pip')")
     monkeypatch.chdir(tmp_path)
-    assert (fetch(parse_lock(index.lock("small").encode()), TARGET, folder, quiet) / "small.py").exists()
+    assert (fetch(make_lock(["small"], TARGET, quiet), TARGET, folder, quiet) / "small.py").exists()
 
 
 def test_without_pip_it_is_said_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,9 +187,11 @@ def running() -> str:
 def test_a_lock_has_all_that_is_needed_with_hashes(index: Index) -> None:
     index.add_wheel("small", {"small.py": ""}, needs=("other>=1",))
     index.add_wheel("other", {"other.py": ""})
-    index.add_wheel("other", {"other.py": "# newer"}, version="2.0")
+    index.add_wheel("other", {"other.py": "# newer"}, version="2.0+Local.1")
     lock = make_lock(read_requirements(b"Small>=1  # the one\n"), TARGET, quiet)
-    assert [(package.name, package.version) for package in lock.packages] == [("other", "2.0"), ("small", "1.0")]
+    assert [(package.name, package.version) for package in lock.packages] == [
+        ("other", "2.0+local.1"), ("small", "1.0"),
+    ]  # fmt: skip
     assert [package.hashes for package in lock.packages] == [(index.hashes["other"],), (index.hashes["small"],)]
     assert parse_lock(lock.text.encode()) == lock
 
