@@ -106,7 +106,10 @@ def write(policy: Policy, files: Sequence[OutputFile], folder: str, base: Path, 
     Returns the path it has in the end. Raises PyBoxError, with nothing left of it; of it InputError where the folder
     or a name cannot be taken."""
     check_names(policy, files)
-    parent, name = target(folder, base, cell)
+    try:
+        parent, name = target(folder, base, cell)
+    except OptionError as error:
+        raise OptionError(f"No file was written: {error.message}", ELSEWHERE) from error
     try:
         if not files:
             return None

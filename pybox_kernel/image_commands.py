@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +13,12 @@ from pybox_kernel.image_recipes import Offer
 from pybox_kernel.image_store import how_to_make
 from pybox_kernel.images import Plan
 from pybox_kernel.locks import MOST_BYTES, parse_lock
+from pybox_kernel.policy import IMAGE_NAME
 from pybox_kernel.progress import Steps
 from pybox_kernel.wheels import read_requirements
 
 __all__ = ["add_image_parser", "image", "setup"]
 
-OWN_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 USED_BY: Final = {"stdlib": "the kernel PyBox (sealed)", "data": "the kernel PyBox (sealed, data)"}
 
 
@@ -86,7 +85,7 @@ def offer_of(options: argparse.Namespace) -> Offer | None:
     """What the image is to have; None for what a built-in image has, or what was recorded."""
     name, preload = options.name, tuple(options.preload)
     named = options.lock is not None or options.wanted is not None
-    if not OWN_NAME.fullmatch(name):
+    if not IMAGE_NAME.fullmatch(name):
         raise OptionError(
             f"An image cannot be called {name[:60]!r}.",
             "Take up to 32 small letters, digits and hyphens, a letter first.",

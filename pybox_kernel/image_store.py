@@ -19,6 +19,7 @@ from pydantic import AwareDatetime, StringConstraints, ValidationError, model_va
 from pybox_kernel.errors import EngineNotFound, SetupError
 from pybox_kernel.image_offers import built_in_offer
 from pybox_kernel.image_recipes import Digest, Recipe, Sha256, Value, current_recipe
+from pybox_kernel.policy import IMAGE_NAME
 from pybox_kernel.rootfs import debian_base
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ __all__ = [
 
 LARGEST_FILE: Final = 16 * 1024 * 1024
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+Name = Annotated[str, StringConstraints(pattern=f"^{IMAGE_NAME.pattern}$")]
 
 
 class Package(Value):

@@ -16,6 +16,7 @@ from pybox_kernel.errors import OptionError, SourceError
 
 __all__ = [
     "DATA",
+    "IMAGE_NAME",
     "KIB",
     "MIB",
     "STDLIB",

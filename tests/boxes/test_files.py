@@ -538,6 +538,7 @@ def test_files_that_cannot_be_written_are_on_the_receipt_as_that(session: Sessio
     assert lost.receipt.said.files == ()
     assert lost.receipt.said.not_brought[0].name == "a"
     assert lost.receipt.problem is not None
+    assert lost.receipt.problem.message == "No file was written: not there: No such file or directory."
     assert lost.receipt.observed.saved_in is None
     assert "saved" not in render_short(lost.receipt)
     (tmp_path / "out").write_text("came while it ran")
