@@ -23,10 +23,11 @@ LONGEST_NAME: Final = 255
 MOST_GROUPS: Final = 256
 MOST_NAMES_LISTED: Final = 16
 
-WhyMissing = Literal["off", "failed", "lost", "not_restored", "dropped"]
+WhyMissing = Literal["off", "failed", "lost", "not_restored", "dropped", "kept_back", "history"]
 """Why a name that an earlier cell defined is not there: ``off`` it was defined while carry was off; ``failed`` its cell
 failed; ``lost`` it could not be carried; ``not_restored`` it was carried and could not be made again; ``dropped`` a
-person dropped it."""
+person dropped it; ``kept_back`` it is carried, and the cell does not name it; ``history`` IPython has
+it."""
 
 Name = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
 Token = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]

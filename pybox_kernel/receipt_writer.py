@@ -129,10 +129,11 @@ def lost_output(course: Course) -> Iterator[Unknown]:
 
 
 def missing_in(program: Program, course: Course) -> Mapping[str, Missing]:
-    """Why names of earlier cells are not there: it was known before, or the program says so."""
+    """Why names of earlier cells are not there: it was known before, or the program says so, or they did not go in."""
     if program.sent is None:
         return {}
     known = dict(program.sent.missing)
+    known |= {name: Missing(group.cell, "kept_back") for group in program.sent.left for name in group.names}
     for item in course.left.not_restored:
         known |= {name: Missing(program.sent.cell_of(name), "not_restored", item.why) for name in item.names}
     return known

@@ -6,8 +6,10 @@ wall, and what stood behind it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from pybox_kernel.carry_groups import Missing, Mode
 from pybox_kernel.receipt import Wall
@@ -15,6 +17,9 @@ from pybox_kernel.safe_display import safe_name
 from pybox_kernel.transcript import ProgramError
 
 __all__ = ["wall_of"]
+
+HISTORY: Final = re.compile(r"_{1,3}|_i{0,3}|_i?[0-9]{1,6}|_[io]h|_dh|In|Out")
+"""Names by which IPython has the last results, and what was typed."""
 
 
 def wall_of(
@@ -31,6 +36,8 @@ def wall_of(
     about = error.about
     if about.kind != "name":
         return Wall(kind=about.kind, what=about.what, cell=None)
+    if mode is not None and HISTORY.fullmatch(about.what) and about.what not in (*earlier, *missing):
+        return Wall(kind="name", what=about.what, cell=None, why_missing="history")
     if mode in (None, "off"):
         known = about.what in earlier
         return Wall(kind="name", what=about.what, cell=earlier[about.what], why_missing=mode) if known else None

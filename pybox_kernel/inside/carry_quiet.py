@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
 
 from pybox_kernel.inside.carry_pickle import load
@@ -107,13 +108,16 @@ def read_environment(module: Any) -> Any:
     fresh = fresh_values.get("environ", {})
     changed = {name: value for name, value in module.environ.items() if fresh.get(name) != value}
     gone = [name for name in fresh if name not in module.environ]
-    return {"set": changed, "unset": gone} if changed or gone else {}
+    zone = time.tzname != fresh_values.get("zone", time.tzname)
+    return {"set": changed, "unset": gone, "zone": zone} if changed or gone or zone else {}
 
 
 def set_environment(module: Any, state: Any) -> None:
     for name in state.get("unset", ()):
         module.environ.pop(name, None)
     module.environ.update(state.get("set", {}))
+    if state.get("zone"):
+        time.tzset()
 
 
 def read_decimal(module: Any) -> Any:
@@ -139,11 +143,67 @@ def set_python(module: Any, state: Any) -> None:
         module.set_int_max_str_digits(state["digits"])
 
 
+def read_logging(module: Any) -> Any:
+    """By a logger's name, what is not as it was made: level, whether it propagates and is off, handlers."""
+    loggers = {"": module.root, **module.root.manager.loggerDict}
+    found = {}
+    for name, logger in loggers.items():
+        if not isinstance(logger, module.Logger):
+            continue
+        handlers = [told for handler in logger.handlers if (told := handler_told(module, handler)) is not None]
+        state = (logger.level, logger.propagate, logger.disabled, handlers)
+        if state != (module.NOTSET if name else module.WARNING, True, False, []):
+            found[name] = state
+    off = module.root.manager.disable
+    return {"loggers": found, "off": off} if found or off else {}
+
+
+def handler_told(module: Any, handler: Any) -> Any:
+    """Where it writes, its level, its format; None for one that is not made of these alone."""
+    kind, form = type(handler), handler.formatter
+    if handler.filters or type(form) not in (type(None), module.Formatter):
+        return None
+    if kind is module.FileHandler:
+        place: Any = (handler.baseFilename, handler.encoding)
+    else:
+        place = next((name for name in ("stdout", "stderr") if getattr(handler, "stream", 0) is getattr(sys, name)), "")
+    if kind not in (module.StreamHandler, module.FileHandler) or not place:
+        return None
+    if form is None:
+        return place, handler.level, None
+    style = next((sign for sign, known in module._STYLES.items() if known[0] is type(form._style)), "%")
+    return place, handler.level, (form._fmt, form.datefmt, style)
+
+
+def set_logging(module: Any, state: Any) -> None:
+    module.disable(state["off"])
+    for name, (level, propagate, disabled, handlers) in state["loggers"].items():
+        logger = module.getLogger(name) if name else module.root
+        logger.setLevel(level)
+        logger.propagate, logger.disabled = propagate, disabled
+        there = [handler_told(module, handler) for handler in logger.handlers]
+        for told in handlers:
+            if told not in there:
+                logger.addHandler(handler_of(module, *told))
+
+
+def handler_of(module: Any, place: Any, level: int, form: Any) -> Any:
+    if isinstance(place, str):
+        handler = module.StreamHandler(getattr(sys, place))
+    else:
+        handler = module.FileHandler(place[0], "a", place[1], delay=True)
+    handler.setLevel(level)
+    if form is not None:
+        handler.setFormatter(module.Formatter(*form))
+    return handler
+
+
 KINDS: dict[str, tuple[str, str, Callable[[Any], Any], Callable[[Any, Any], None]]] = {
     "environ": ("os", "os", read_environment, set_environment),
     "python": ("sys", "sys", read_python, set_python),
     "warnings": ("warnings", "warnings", read_warnings, set_warnings),
     "decimal": ("decimal", "decimal", read_decimal, set_decimal),
+    "logging": ("logging", "logging", read_logging, set_logging),
     "random": ("random", "random", read_random, set_random),
     "numpy": ("numpy", "numpy", read_numpy, set_numpy),
     "numpy.random": ("numpy.random.mtrand", "numpy.random.mtrand", read_numpy_random, set_numpy_random),
@@ -163,6 +223,7 @@ to_come: dict[str, Any] = {}
 def remember_fresh() -> None:
     """To be called when the box is as every cell finds it."""
     fresh_values["environ"] = dict(os.environ)
+    fresh_values["zone"] = time.tzname
     if "matplotlib" in sys.modules:
         fresh_values["matplotlib"] = dict(dict.items(sys.modules["matplotlib"].rcParams))
     fresh_states.update(states())

@@ -105,6 +105,16 @@ def name(wall: Wall, _: Policy, __: str) -> Advice:
             )
         case "dropped":
             return Advice(f"You dropped {which} from what is carried.", "Run the cell that defines it again.")
+        case "kept_back":
+            return Advice(
+                f"{where} left {which}, but it did not go in, since this cell does not name it.",
+                "Name it in this cell; a comment is enough.",
+            )
+        case "history":
+            return Advice(
+                f"Results and lines of earlier cells have no names like {which} here.",
+                "Give a result a name of its own in its cell, as in answer = 6 * 7.",
+            )
     return Advice(
         f"{where} defines {which}, but each cell runs in a fresh box that knows nothing of the others.",
         "Copy what defines it into this cell.",

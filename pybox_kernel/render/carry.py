@@ -29,6 +29,7 @@ QUIET: Final = {
     "warnings": "filters of warnings",
     "decimal": "the context of decimal",
     "environ": "environment variables",
+    "logging": "settings of logging",
     "folder": "files of the working folder",
     LINES: "lines of cells, for tracebacks",
 }

@@ -102,6 +102,10 @@ def test_a_name_that_is_not_there_is_told_of_with_the_reason(notebook: Notebook)
         assert wall is not None
         assert (wall.what, wall.cell, wall.why_missing) == (name, 2 if name == "g" else 1, why)
     assert notebook.run("gone").receipt.said.wall is None  # an ordinary mistake
+    notebook.ok("hidden = 1")
+    wall = notebook.run("raise NameError(name='hid' + 'den')").receipt.said.wall
+    assert wall is not None
+    assert (wall.what, wall.cell, wall.why_missing) == ("hidden", 7, "kept_back")
     off = notebook.run("gone", mode="off").receipt
     assert off.said.wall is not None
     assert (off.said.wall.why_missing, off.asked.options.carry, off.observed.carried) == ("off", "off", None)

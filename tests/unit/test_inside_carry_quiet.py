@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.random.mtrand  # numpy itself loads it when it is first asked for
 import pytest
 
 from tests.unit.carrying_inside import carry_folder, carry_pickle, carry_quiet
@@ -115,6 +116,44 @@ assert set(carry_quiet.to_come) == {"decimal"}
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def in_the_next_process(kind: str, change: str, look: str) -> str:
+    """What ``look`` prints after the state was carried there."""
+    first = f"""
+from tests.unit.carrying_inside import carry_pickle, carry_quiet
+carry_quiet.remember_fresh()
+assert {kind!r} not in carry_quiet.changed()
+{change}
+written = carry_pickle.dump(carry_quiet.changed()[{kind!r}], 1 << 20, {{}}, {{}})
+sys.__stdout__.write(b"".join(map(bytes, written.payload())).hex())
+"""
+    done = subprocess.run([sys.executable, "-c", f"import sys\n{first}"], capture_output=True, text=True, check=True)
+    second = f"""
+from tests.unit.carrying_inside import carry_quiet
+carry_quiet.remember_fresh()
+carry_quiet.restore({kind!r}, bytearray.fromhex({done.stdout!r}))
+{look}
+"""
+    done = subprocess.run([sys.executable, "-c", second], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_loggers_write_on_as_they_were_told_to(tmp_path: Path) -> None:
+    change = f"""
+import logging
+logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="{{name}}:{{message}}", style="{{")
+logging.getLogger("mine").setLevel(logging.DEBUG)
+logging.getLogger("mine").addHandler(logging.FileHandler({str(tmp_path / "log")!r}))
+"""
+    look = "import logging; logging.debug('a'); logging.info('b'); logging.getLogger('mine').debug('c')"
+    assert in_the_next_process("logging", change, look) == "root:b\nmine:c\n"
+    assert (tmp_path / "log").read_text() == "c\n"
+
+
+def test_the_time_zone_that_was_set_is_the_zone() -> None:
+    change = "import os, time; os.environ['TZ'] = 'XYZ-5'; time.tzset()"
+    assert in_the_next_process("environ", change, "import time; print(time.tzname[0], time.timezone)") == "XYZ -18000\n"
 
 
 # The folder
