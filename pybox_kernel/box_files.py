@@ -22,9 +22,11 @@ LONGEST_PART: Final = 255
 """Bytes of one part of a name: as long as Linux has them."""
 DEVICES: Final = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]|conin\$|conout\$) *(\..*)?", re.IGNORECASE)
 OBEYED: Final = re.compile(
-    r"(desktop\.ini|autorun\.inf|.*\.(lnk|url|scf|library-ms|searchconnector-ms)) *", re.IGNORECASE
+    r"(desktop\.ini|autorun\.inf|.*\.(desktop|library-ms|lnk|scf|searchconnector-ms|theme|url|website)) *",
+    re.IGNORECASE,
 )
-"""What makes Windows ask some other computer for an icon, with the user's name, as soon as a folder is looked at."""
+"""What makes Windows ask some other computer for an icon, with the user's name, as soon as a folder is looked at, and
+had an older KDE run what it names an icon by."""
 UNUSABLE: Final = re.compile(r'[<>:"|?*\\]')
 
 
@@ -86,7 +88,7 @@ def reserved(name: str) -> str | None:
         if DEVICES.fullmatch(part):
             return "is one that Windows keeps for devices"
         if OBEYED.fullmatch(part):
-            return "is one that Windows obeys when its folder is looked at"
+            return "is one that some computers obey when its folder is looked at"
     return None
 
 

@@ -66,7 +66,8 @@ def test_depth_and_length_are_bounded() -> None:
     ["CON", "con", "nul.txt", "NUL .txt", "aux.tar.gz", "Com1", "lpt9.csv", "COM¹", "CONIN$", "prn", "a/CON/b", "a:b",
      "x.", "x ", " x", "x. ", "a/x./b", "a?b", "a*b", 'a"b', "a<b", "a>b", "a|b", "a\\b", "C:\\x", ".bashrc",
      ".ipynb_checkpoints/x", "a/.git/config", "...", "-rf", "a/--delete", "desktop.ini", "a/Desktop.INI", "autorun.inf",
-     "x.lnk", "x.URL", "a/x.scf", "x.library-ms", "x.searchConnector-ms", "HEAD", "a/Head"],
+     "x.lnk", "x.URL", "a/x.scf", "x.library-ms", "x.searchConnector-ms", "HEAD", "a/Head",
+     "x.theme", "x.website", "x.desktop"],
 )  # fmt: skip
 def test_a_name_that_some_computer_reserves_is_refused(name: str) -> None:
     assert reserved(name) is not None
