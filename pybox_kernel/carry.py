@@ -27,6 +27,7 @@ from pybox_kernel.carry_groups import (
 from pybox_kernel.carry_reach import reached
 from pybox_kernel.cell_names import defined_names
 from pybox_kernel.errors import OptionError
+from pybox_kernel.policy import MIB
 
 __all__ = ["MOST_BACK", "MOST_KEPT", "Carry", "checked_mode"]
 
@@ -36,13 +37,22 @@ MOST_BACK: Final = 100
 MOST_KEPT: Final = 3 * MOST_CARRIED
 """Bytes, of what is carried now and of all that ``back`` can return to; what they share counts once."""
 
-MOST_MISSING: Final = 20_000
+MOST_BESIDE: Final = 32 * MIB
+"""Bytes of memory, about, for names and the like beside those."""
+
+MOST_MISSING: Final = 2000
+
+EACH_GROUP: Final = 300
+EACH_WORD: Final = 80
+"""Bytes that a group and a name take in memory, about, beside what they hold."""
 
 
 @dataclass(frozen=True)
 class State:
     groups: tuple[Group, ...] = ()
     missing: Mapping[str, Missing] = field(default_factory=dict)
+    own: int = 0
+    """Bytes of memory, about, that it takes beside the values, and that no earlier state takes."""
 
 
 class Carry:
@@ -101,8 +111,10 @@ class Carry:
     def _step(self, after: State) -> None:
         self._before.append(self._state)
         self._state = after
-        while self._before and kept_bytes((after, *self._before)) > MOST_KEPT:
+        states = (after, *self._before)
+        while self._before and (kept_bytes(states) > MOST_KEPT or sum(state.own for state in states) > MOST_BESIDE):
             self._before.popleft()
+            states = (after, *self._before)
 
     # What a person asks for
 
@@ -166,7 +178,15 @@ def grown(before: State, sent: Sent, taken: TakenOut, cell: int | None) -> State
     new_missing = {name: Missing(cell, "not_restored", it.why) for it in taken.not_restored for name in it.names}
     new_missing |= {it.name: Missing(cell, "lost", f"{it.type}: {it.why}") for it in taken.lost}
     missing |= {name: found for name, found in new_missing.items() if name not in bound}
-    return State(tuple(in_order(before.groups, [*kept, *new])), with_missing(missing, {}))
+    groups = tuple(in_order(before.groups, [*kept, *new]))
+    known = {id(group) for group in before.groups}
+    own = sum(memory_of(group) for group in groups if id(group) not in known)
+    return State(groups, with_missing(missing, {}), own + 8 * len(groups) + EACH_WORD * len(missing))
+
+
+def memory_of(group: Group) -> int:
+    words = (*group.names, *group.types, *group.needs)
+    return EACH_GROUP + EACH_WORD * len(words) + sum(map(len, words))
 
 
 def less(group: Group, taken: Collection[str]) -> Group | None:

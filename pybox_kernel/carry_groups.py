@@ -18,6 +18,8 @@ __all__ = [
     "MOST_CARRIED",
     "MOST_NAMES",
     "MOST_NAME_BYTES",
+    "MOST_NEEDS",
+    "MOST_NEEDS_LETTERS",
     "Group",
     "Listing",
     "Lost",
@@ -38,6 +40,9 @@ MOST_NAMES: Final = 10_000
 MOST_NAME_BYTES: Final = 128 * KIB
 """Of all names together: with these two bounds a manifest always has room for them."""
 
+MOST_NEEDS: Final = 100_000
+MOST_NEEDS_LETTERS: Final = 1 * MIB
+"""Of all names that all groups together may read."""
 
 Mode = Literal["off", "on", "keep"]
 """``on``: what a cell leaves counts if it ran to its end. ``keep``: what one defined before it failed counts too."""

@@ -17,6 +17,8 @@ from pybox_kernel.carry_facts import LONGEST_NAME
 from pybox_kernel.carry_groups import (
     MOST_NAME_BYTES,
     MOST_NAMES,
+    MOST_NEEDS,
+    MOST_NEEDS_LETTERS,
     Group,
     Lost,
     NotRestored,
@@ -90,7 +92,7 @@ def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
     came = iter(parcel.payloads)
     return TakenOut(
         groups=tuple(
-            before[group.names, group.kind or ""]._replace(types=group.types, needs=group.needs)
+            told_anew(before[group.names, group.kind or ""], group)
             if group.same
             else new_group(group, next(came), run, sent.cell)
             for group in told.groups
@@ -100,6 +102,13 @@ def taken_out(parcel: Parcel | str, sent: Sent, run: str) -> TakenOut:
         not_restored=tuple(NotRestored(item.names, item.kind or "", item.why) for item in told.not_restored),
         files_kept=frozenset(told.files_kept),
     )
+
+
+def told_anew(known: Group, told: OutGroup) -> Group:
+    """The very same one where nothing is told otherwise: of many cells, one copy is kept."""
+    if (known.types, known.needs) == (told.types, told.needs):
+        return known
+    return known._replace(types=told.types, needs=told.needs)
 
 
 def new_group(told: OutGroup, data: bytes, run: str, cell: int | None) -> Group:
@@ -124,6 +133,9 @@ def first_wrong(told: Manifest, parcel: Parcel, sent: Sent, before: Mapping[Key,
     every = [*names, *names_of(sent.left)]
     if len(every) > MOST_NAMES or len("".join(every).encode("utf-8", "replace")) > MOST_NAME_BYTES:
         return "it has more names than can be carried"
+    needs = [*(group.needs for group in told.groups), *(group.needs for group in sent.left)]
+    if sum(map(len, needs)) > MOST_NEEDS or sum(len(name) for each in needs for name in each) > MOST_NEEDS_LETTERS:
+        return "its functions use more names than can be carried"
     if not all(map(may_be_carried, names)):
         return "it has a name that is none"
     if repeated(names) or repeated(group.kind for group in told.groups if group.kind is not None):

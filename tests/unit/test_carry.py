@@ -184,6 +184,26 @@ def test_back_is_bounded_in_cells_and_in_bytes() -> None:
     assert carried(carry)["a"][:1] == b"\x03"
 
 
+def test_what_cells_say_of_small_values_takes_a_bounded_memory() -> None:
+    carry = Carry()
+    for number in range(60):
+        needs = tuple(f"n{number}_{n}" for n in range(20_000))
+        cell(carry, "x = 1", group("x", data=b"x", needs=needs), number=number)
+    assert 5 < carry.listing().back < 30
+    again = Carry()
+    for _ in range(60):
+        cell(again, "x", *(again.listing().groups or (group("x", data=b"x", needs=needs),)))
+    assert again.listing().back == 60
+
+
+def test_of_names_that_are_missing_the_last_two_thousand_are_known() -> None:
+    carry = Carry()
+    for number in range(5):
+        failed(carry, "\n".join(f"n{number}_{n} = 1" for n in range(1000)), number=number)
+    assert len(missing(carry)) == 2000
+    assert "n4_999" in missing(carry)
+
+
 def test_states_share_what_did_not_change() -> None:
     carry = Carry()
     cell(carry, "big = 1", group("big", data=bytes(MOST_CARRIED - 1000)))

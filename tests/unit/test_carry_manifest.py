@@ -130,6 +130,7 @@ def test_what_could_not_be_carried_or_made_again_is_told() -> None:
         told(group(kind="random"), group(kind="random")),
         told(*(group(f"n{n}") for n in range(10_001))),
         told(*(group(f"n{n:0250}") for n in range(600))),
+        told(group("a", needs=[f"n{n:0250}" for n in range(3000)]), group("b", needs=[f"m{n}" for n in range(10_001)])),
         told(not_restored=[{"names": ["other"], "kind": None, "why": ""}]),
         told(lost=[{"name": "f", "type": "x", "why": "w" * 5000}]),
         told(lost=[{"name": "f", "type": "x"}]),
@@ -144,6 +145,13 @@ def test_no_more_comes_than_all_cells_may_leave_together() -> None:
     rest = group("rest", data=bytes(MOST_CARRIED - 10))
     assert taken_out(told(group("a", data=bytes(10))), sent(left=(rest,)), NEW).broken is None
     assert "more than" in broken(told(group("a", data=bytes(11))), left=(rest,))
+
+
+def test_the_names_that_functions_use_count_in_all() -> None:
+    used = tuple(f"n{n:095}" for n in range(8000))
+    rest = group("rest", needs=used)
+    assert taken_out(told(group("a", needs=used[:900])), sent(left=(rest,)), NEW).broken is None
+    assert "use more names" in broken(told(group("a", needs=used)), left=(rest,))
 
 
 def test_the_names_of_what_stayed_behind_count() -> None:
