@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -52,11 +55,25 @@ def setup(options: argparse.Namespace) -> int:
         again = "pybox-kernel setup --yes" + (" --with data" if options.also else "")
         print(f"Nothing was done. To do it: {again}")
         return ExitStatus.OK
-    with Steps() as steps:
+    with interruptible(), Steps() as steps:
         session.set_up(plans[0], steps)
         if options.also == "data":  # planned anew: its base is there by now
             session.set_up(session.plan_image("data", fresh=options.fresh), steps)
     return ExitStatus.OK
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A terminal that is closed, and whoever asks this process to end, are as Ctrl-C: nothing half made is left."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGHUP)]
+    for number, handler in before:
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def image(options: argparse.Namespace) -> int:
@@ -72,7 +89,7 @@ def build(options: argparse.Namespace) -> int:
     if not options.yes:
         print("Nothing was done. To do it: the same with --yes.")
         return ExitStatus.OK
-    with Steps() as steps:
+    with interruptible(), Steps() as steps:
         session.set_up(plan, steps)
     if options.wanted is not None:
         print(
@@ -99,7 +116,7 @@ def offer_of(options: argparse.Namespace) -> Offer | None:
     if options.lock is not None:
         return own_offer(parse_lock(read(options.lock)), preload)
     if options.wanted is not None:
-        with Steps() as steps:
+        with interruptible(), Steps() as steps:
             steps("Finding versions")
             lock = session.make_lock(read_requirements(read(options.wanted)), steps)
         return own_offer(lock, preload)

@@ -167,8 +167,12 @@ def test_a_module_that_cannot_be_imported_is_named_and_leaves_nothing(shelf: She
     assert "small cannot be imported: ModuleNotFoundError: No module named 'not_there'" in error.message
 
 
-@pytest.mark.parametrize("step", ["Fetching 1 Python package", "Building the box image"])
-def test_ctrl_c_leaves_nothing(shelf: Shelf, step: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [("Fetching 1 Python package", signal.SIGTERM), ("Building the box image", signal.SIGHUP),
+     ("Building the box image", signal.SIGINT)],
+)  # fmt: skip
+def test_ctrl_c_and_a_closed_terminal_leave_nothing(shelf: Shelf, step: str, number: signal.Signals) -> None:
     shelf.index.add_wheel("small", {"small.py": "import time; time.sleep(60)\n"})
     (shelf.home / "lock.txt").write_text(shelf.index.lock("small"))
     command = ["image", "build", NAME, "--lock", str(shelf.home / "lock.txt"), "--preload", "small", "--yes"]
@@ -183,7 +187,7 @@ def test_ctrl_c_leaves_nothing(shelf: Shelf, step: str) -> None:
         assert process.stdout is not None
         while not (line := process.stdout.readline()).startswith(step):
             assert line, process.communicate()[1]
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
     assert complaint == "pybox-kernel: Interrupted.\n"
