@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from pybox_kernel.box_files import amount
 from pybox_kernel.errors import OptionError
 from pybox_kernel.frames import Strict
-from pybox_kernel.inside.value_form import DEEPEST, LARGEST, LIBRARIES, Cannot, NotLoaded, TooLarge, Wrong, module_of
+from pybox_kernel.inside.value_form import DEEPEST, LARGEST, LIBRARIES, Cannot, NotLoaded, TooLarge, module_of
 from pybox_kernel.inside.value_reader import unpack
 from pybox_kernel.inside.value_writer import packed
 from pybox_kernel.parcels import Parcel, ValuesIn
@@ -225,7 +225,7 @@ def read(manifest: bytes, payloads: Sequence[bytes], wanted: Iterable[str]) -> V
             except NotLoaded as error:
                 why = f"needs {error.args[0]}, which this notebook has not imported"
                 not_brought.append(ValueNotBrought(name, why))
-            except (Wrong, MemoryError, RecursionError):
+            except Exception:  # whatever a library has against what none of its programs makes, too
                 not_brought.append(ValueNotBrought(name, "did not come in a form that can be read"))
         else:
             why = refused.get(name, "did not come")

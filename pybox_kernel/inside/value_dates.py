@@ -40,11 +40,12 @@ def built(kind: str, plainer: Any) -> Any:
     """Raises Wrong for what ``described`` does not make."""
     try:
         if kind == "date":
-            return datetime.date.fromordinal(plainer)
+            return datetime.date.fromordinal(*whole(plainer))
         if kind == "span":
             days, seconds, micros = plainer
-            return datetime.timedelta(days, seconds, micros)
+            return datetime.timedelta(*whole(days, seconds, micros))
         day, micros, fold, zone = plainer if kind == "moment" else (1, *plainer)
+        whole(day, micros, fold)
         if not 0 <= micros < DAY:
             raise Wrong("no time of day")
         moment = datetime.datetime.fromordinal(day) + datetime.timedelta(microseconds=micros)
@@ -52,6 +53,13 @@ def built(kind: str, plainer: Any) -> Any:
     except (TypeError, ValueError, OverflowError) as error:
         raise Wrong("no %s" % kind) from error
     return moment if kind == "moment" else moment.timetz()
+
+
+def whole(*numbers: Any) -> tuple[int, ...]:
+    """The same. Before anything is computed: what else comes here may be of a library, and computes as it likes."""
+    if not all(type(number) is int for number in numbers):
+        raise Wrong("no whole number")
+    return numbers
 
 
 def place_in(_value: Any, _place: str) -> str:

@@ -77,6 +77,10 @@ BYTES: dict[str, bytes] = {
 DATES: dict[str, bytes] = {
     "a day that is none": made("date", 0),
     "a day of text": made("date", "2020-01-01"),
+    "a time of texts of polars": made("time", (pl.Series(["a"]), 0, None)),
+    "a moment of nothings of polars": made("moment", (1, pl.Series([None]), 0, None)),
+    "a moment of texts of pandas": made("moment", (1, pd.Series(["a"]), 0, None)),
+    "a span of an array": made("span", (np.arange(3), 0, 0)),
     "a day beyond all": made("date", 2**62),
     "a time before midnight": made("time", (-1, 0, None)),
     "a time of text": made("time", ("noon", 0, None)),
