@@ -108,10 +108,6 @@ class Sent(NamedTuple):
         """Bytes that may come out."""
         return max(0, MOST_CARRIED - size_of(self.left))
 
-    def cell_of(self, name: str) -> int | None:
-        """The cell that a name came from."""
-        return next((group.cell for group in self.groups if name in group.names), None)
-
 
 class TakenOut(NamedTuple):
     """What a run left, whole and checked; or nothing, because ``broken``."""

@@ -132,10 +132,11 @@ def missing_in(program: Program, course: Course) -> Mapping[str, Missing]:
     """Why names of earlier cells are not there: it was known before, or the program says so, or they did not go in."""
     if program.sent is None:
         return {}
+    cells = {name: group.cell for group in program.sent.groups for name in group.names}
     known = dict(program.sent.missing)
     known |= {name: Missing(group.cell, "kept_back") for group in program.sent.left for name in group.names}
     for item in course.left.not_restored:
-        known |= {name: Missing(program.sent.cell_of(name), "not_restored", item.why) for name in item.names}
+        known |= {name: Missing(cells.get(name), "not_restored", item.why) for name in item.names}
     return known
 
 
