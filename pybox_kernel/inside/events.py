@@ -23,6 +23,9 @@ TEXT = 14000
 """Bytes of JSON for an exception's value, and for the text of a display."""
 
 
+encode = json.JSONEncoder(ensure_ascii=False).encode
+"""Not ``json.dumps``, which a program may have put something else in place of."""
+
 lock = _thread.RLock()
 """Threads speak one after the other: a pipe takes no more than 4 KiB at once in one piece."""
 os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
@@ -37,7 +40,7 @@ def say(kind: bytes, payload: bytes | bytearray | memoryview = b"") -> None:
 
 def as_json(value: object) -> bytes:
     """Half of a character, which UTF-8 does not have, is escaped."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return encode(value).encode("utf-8", "backslashreplace")
 
 
 def cut(text: str, most: int = TEXT) -> str:

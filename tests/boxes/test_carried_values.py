@@ -357,3 +357,9 @@ def test_a_class_that_another_cell_changed_is_not_changed_back_by_what_names_it(
     cells.ok("def f(x: T): return x")
     cells.ok("T.n = 5; A.tag = 2")
     assert cells.ok("f(1); print(f.__annotations__['x'].n, T.n, A.tag)") == "5 5 2\n"
+
+
+def test_a_cell_that_puts_something_in_place_of_what_pybox_uses_too_leaves_its_values(session: Session) -> None:
+    cells = Cells(session)
+    cells.ok("import json; json.dumps = lambda *_, **__: 'mine'; x = 1")
+    assert cells.ok("import json; print(x, json.dumps([]))") == "1 []\n"
