@@ -21,11 +21,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["MOST_HASHED", "MOST_ROWS", "built_column", "check", "described_column", "is_label", "numpy_array"]
+__all__ = [
+    "MOST_HASHED",
+    "MOST_ROWS",
+    "UNLIKE_LABELS",
+    "are_labels",
+    "built_column",
+    "check",
+    "described_column",
+    "is_label",
+    "numpy_array",
+]
 
 MOST_ROWS = 8 << 20
 MOST_HASHED = 20_000
 """Categories, and names of columns: of so many, chosen to be as alike as can be, a table is still made in a second."""
+MOST_UNSALTED = 2_000
+"""Of those, Python objects whose hashes can be foretold: numbers, tuples, spans. Text and dates have others in each
+process, and the numbers of an array take less time to compare."""
+UNLIKE_LABELS = "has labels that are not copied, or more than %d that are neither text nor dates" % MOST_UNSALTED
 MASKED = {
     "boolean": "bool", "Float32": "float32", "Float64": "float64",
     **{sign + "Int" + size: sign.lower() + "int" + size for sign in ("", "U") for size in ("8", "16", "32", "64")},
@@ -64,7 +78,9 @@ def described_column(values: Any) -> tuple[Any, ...]:
     if kind == "CategoricalDtype":
         content = values.array
         check(len(content.categories) <= MOST_HASHED, Cannot("has more than %d categories" % MOST_HASHED))
-        return "category", described_column(content.categories), numpy().asarray(content.codes), content.ordered
+        column = described_column(content.categories)
+        check(column[0] != "objects" or are_labels(column[1]), Cannot(UNLIKE_LABELS))
+        return "category", column, numpy().asarray(content.codes), content.ordered
     if kind == "IntervalDtype":
         content = values.array
         return "interval", described_column(content.left), described_column(content.right), dtype.closed
@@ -85,9 +101,11 @@ def checked(array: Any, margin: int = 0) -> Any:
         check(unit in UNITS and step == 1, Cannot("counts time in a unit that is not copied"))
         numbers = array.view("i8")
         known = numbers[numbers != NOT_A_TIME]
-        if dtype.kind == "M" and unit != "ns" and len(known):
+        if dtype.kind == "M" and len(known):
             first, last = (FIRST_SECOND + margin) * UNITS[unit], (LAST_SECOND + 1 - margin) * UNITS[unit]
-            inside = known.min() >= first and known.max() < last
+            if unit == "ns":  # whose own ends come first
+                first, last = NOT_A_TIME + margin * UNITS[unit], 2**63 - margin * UNITS[unit]
+            inside = int(known.min()) >= first and int(known.max()) < last
             check(bool(inside), Cannot("has a moment that is not in the years 1 to 9999"))
     return array
 
@@ -101,7 +119,7 @@ def built_column(plainer: Any, hashed: bool = False) -> Any:
         found = checked(numpy_array(array))
     elif kind == "objects":
         found = object_array(*parts)
-        check(not hashed or all(map(is_label, parts[0])))
+        check(not hashed or are_labels(parts[0]))
     elif kind == "text":
         found = text_array(*parts)
     elif kind == "masked":
@@ -184,7 +202,18 @@ def is_label(value: object) -> bool:
     """What can name a row or a column, and be looked up."""
     if type(value) is tuple:
         return len(value) <= 8 and all(type(part) is not tuple and is_label(part) for part in value)
-    return value is None or type(value) in (str, int, float, bool) or type(value).__module__ == "datetime"
+    kind = type(value)
+    if value is None or kind in (str, int, float, bool) or kind.__module__ == "datetime":
+        return True
+    if isinstance(value, numpy().generic):
+        return bool(value.dtype.kind in "biufmM")
+    return kind in (pandas().Timestamp, pandas().Timedelta)
+
+
+def are_labels(values: Any) -> bool:
+    """The same of many that are hashed."""
+    unsalted = sum(value is not None and type(value).__name__ not in ("str", "date") for value in values)
+    return unsalted <= MOST_UNSALTED and all(map(is_label, values))
 
 
 def check(holds: bool, error: Exception | None = None) -> None:

@@ -78,7 +78,8 @@ def zone_name(zone: Any) -> str | int | None:
         offset = zone.utcoffset(None)
         if offset.microseconds == 0:
             return offset.days * 86_400 + offset.seconds
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None)  # zoneinfo's, pytz's
+    known = type(zone).__module__.partition(".")[0] in ("zoneinfo", "pytz")  # another's name may mean anything
+    name = (getattr(zone, "key", None) or getattr(zone, "zone", None)) if known else None
     if type(name) is not str or ZONE.fullmatch(name) is None:
         raise Cannot("is in a time zone without a name")
     return name

@@ -16,6 +16,8 @@ import sys
 from pybox_kernel.inside.value_columns import (
     MOST_HASHED,
     MOST_ROWS,
+    UNLIKE_LABELS,
+    are_labels,
     built_column,
     check,
     checked,
@@ -103,6 +105,8 @@ def described_index(index: Any) -> tuple[Any, ...]:
             too_many = any(len(level) > MOST_HASHED for level in used.levels) or used.nlevels > MOST_LEVELS
             check(not too_many, Cannot("has more than %d different labels in a level" % MOST_HASHED))
             columns = [described_column(level) for level in used.levels]
+            objects = [column[1] for column in columns if column[0] == "objects"]
+            check(all(map(are_labels, objects)), Cannot(UNLIKE_LABELS))
             codes = [library.Series(level).to_numpy("i8") for level in used.codes]
             return "levels", columns, codes, tuple(index.names)
         step = getattr(index, "freqstr", None) if len(index) <= MOST_REGULAR else None

@@ -19,6 +19,16 @@ from pybox_kernel.inside.value_reader import unpack
 from pybox_kernel.inside.value_writer import pack
 from tests.values import ARRAYS, BERLIN, PLAIN, POLARS, TABLES, assert_same
 
+
+class Named(datetime.tzinfo):
+    """A zone of somebody's own, under a name that is known."""
+
+    key = "Europe/Berlin"
+
+    def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
+        return datetime.timedelta(hours=9)
+
+
 ALL = {**PLAIN, **ARRAYS, **TABLES, **POLARS}
 
 
@@ -59,6 +69,18 @@ def test_an_array_that_came_can_be_changed_and_is_no_view() -> None:
         (pd.DataFrame(columns=range(2001)), "", "has more than 2000 columns"),
         (pd.Categorical(range(3)), "", "is of the type pandas.Categorical"),
         (pd.Series(pd.Categorical(range(20_001))), "", "has more than 20000 categories"),
+        (
+            pd.Series(pd.Categorical([(number,) for number in range(2_001)])),
+            "",
+            "has labels that are not copied, or more",
+        ),
+        (
+            pd.DataFrame({"a": range(2_001)}, index=pd.MultiIndex.from_tuples([(1, (n,)) for n in range(2_001)])),
+            "'s index",
+            "has labels that are not copied, or more",
+        ),
+        (pd.Series([pd.Timestamp.max.tz_localize("UTC")]), "", "has a moment that is not in the years"),
+        (datetime.datetime(2020, 1, 1, tzinfo=Named()), "", "is in a time zone without a name"),
         (pd.DataFrame({"a": [1]}).groupby("a"), "", "is of the type pandas.DataFrameGroupBy"),
         (pl.DataFrame({"l": [[1]]}), "['l']", "is of the type List(Int64)"),
         (pl.DataFrame({"a": [1]}).lazy(), "", "is of the type polars.LazyFrame"),

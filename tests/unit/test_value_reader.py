@@ -336,8 +336,25 @@ def test_keys_that_are_alike_in_a_table_of_hashes_do_not_hold_up(kind: str) -> N
     alike = [KEYS[kind](number) for number in range(100_000)]
     began = time.monotonic()
     unpack(pack(dict.fromkeys(alike)))
-    unpack(column("category", ("array", np.array(alike[:20_000])), INTS, False))
+    few = alike[1:20_000:2] + alike[:20_000:2]  # were they in order, pandas would not hash them
+    unpack(column("category", ("array", np.array(few)), INTS, False))
+    unpack(column("category", ("objects", few[:2_000]), INTS, False))
     assert time.monotonic() - began < SECONDS
+
+
+def test_as_many_labels_that_are_alike_as_can_come_do_not_hold_up() -> None:
+    """All in one table. Python objects were compared for 90 s here."""
+    alike = [number * (2**32 + 1) for number in (*range(1, 20_000, 2), *range(2, 20_000, 2))]
+    with pytest.raises(Wrong):
+        unpack(column("category", ("objects", alike), INTS, False))
+    labels = ("objects", alike[:2_000])
+    count = 1_000_000 // 2_000 - 1
+    columns = [("category", labels, INTS, False)] * count
+    began = time.process_time()
+    assert (
+        unpack(table(index=("range", 0, 3, 1, None), names=("range", 0, count, 1, None), columns=columns)) is not None
+    )
+    assert time.process_time() - began < 3 * SECONDS
 
 
 def test_as_much_as_can_come_is_read_in_a_bounded_time() -> None:
