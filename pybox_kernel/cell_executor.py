@@ -197,6 +197,8 @@ class CellExecutor:
                 again = isinstance(self._names.get(asked.receipt), Receipt)
                 checked_wanted([asked.receipt], self._names, replace=asked.replace or again)
             wanted = checked_wanted(asked.values_out, self._names, replace=asked.replace)
+            if asked.receipt in wanted:
+                raise OptionError(f"{asked.receipt} is a value and the receipt.", "Give them two names.")
             return ValuesAsked(taken(asked.values_in, self._names), wanted)
         if asked.receipt is not None:
             self.page.notice(safe_name(f"Nothing runs outside of a box here, so nothing is bound to {asked.receipt}."))

@@ -275,6 +275,8 @@ def unload(shell: InteractiveShell) -> None:
     magics = shell.magics_manager.registry.pop("PyBoxMagics", None)
     if magics is None:
         return
+    if magics.guard.on:
+        magics._tell("The guard is off, for the extension was unloaded: cells are not sealed.")
     shell.input_transformers_cleanup.remove(magics.guard)
     shell.events.unregister("pre_execute", magics.guard.begun)
     shell.events.unregister("post_execute", magics.guard.ended)

@@ -177,7 +177,9 @@ def test_the_extension_can_be_unloaded_and_imports_nothing_heavy_before(ordinary
     code = "import sys, pybox_kernel; print({'docker', 'ipykernel', 'IPython', 'pydantic'} & set(sys.modules))"
     ordinary.run(f"import subprocess, sys\nout = subprocess.run([sys.executable, '-c', {code!r}], capture_output=True)")
     assert value(ordinary, "out.stdout") == r"b'set()\n'"
-    ordinary.run("%unload_ext pybox_kernel")
+    ordinary.run("%pybox guard on")
+    unloaded = ordinary.run("%%host\n%unload_ext pybox_kernel")
+    assert "The guard is off" in unloaded.of("display_data")[-1]["data"]["text/plain"]
     assert "not found" in ordinary.run("%%pybox\n1").text("stderr")
     assert ordinary.run("%pybox\n1").reply["content"]["status"] == "error"
     ordinary.run("%load_ext pybox_kernel")
@@ -192,6 +194,7 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     assert "There is a taken already" in ordinary.run("%%pybox -o taken\ntaken = 1").error["evalue"]
     assert "There is a given already" in ordinary.run("%%pybox --receipt given\n1").error["evalue"]
     assert value(ordinary, "taken") == "'mine'"
+    assert "the receipt" in ordinary.run("%%pybox -o free --receipt free\nfree = 1").error["evalue"]
     ordinary.run("%%pybox -o taken --replace\ntaken = 1")
     assert value(ordinary, "taken") == "1"
     ordinary.run("%%pybox -o taken --replace --no-raise\ntaken = 2\n1 / 0")
