@@ -31,15 +31,21 @@ __all__ = ["NotebookRun", "Ran", "is_notebook", "run_notebook"]
 ENDS_IT: Final = (ExitStatus.PYBOX_FAILED, ExitStatus.INTERRUPTED)
 """Where a cell ends so, no other is run: no program failed, and the next cell would end the same way."""
 
+MOST_OUTPUT: Final = 256 << 20
+"""Characters of all outputs: whoever opens the notebook has to hold them all."""
+
 
 class Ran(NamedTuple):
     """How a notebook was run."""
 
     status: int
-    """That of the first cell that did not end normally; of one in ``ENDS_IT`` where there was one."""
+    """That of the first cell that did not end normally; of one in ``ENDS_IT`` where there was one. No success where
+    cells are not run."""
     table: Sequence[Line]
     not_run: int
-    """Cells that are not run since one before them failed, or the person stopped it."""
+    """Cells that are not run."""
+    why_not: str
+    """As half a sentence."""
     failure: Failure | None
     """How the cell failed that ended it."""
 
@@ -70,7 +76,7 @@ class NotebookRun:
             self._executor.close()
 
     async def _run(self) -> Ran:
-        status, failure = int(ExitStatus.OK), None
+        status, failure, why_not = int(ExitStatus.OK), None, "one before failed"
         table: list[Line] = []
         done = 0
         for number, cell in enumerate(self._cells, 1):
@@ -89,9 +95,15 @@ class NotebookRun:
             if executed.status in ENDS_IT or (executed.failure is not None and not self._allow_errors):
                 failure = executed.failure
                 break
-        if self._stopped and done < len(self._cells):
-            status = ExitStatus.INTERRUPTED
-        return Ran(status, table, len(self._cells) - done, failure)
+            if sum(cell.characters for cell in self._cells) > MOST_OUTPUT:
+                why_not = f"the outputs of those before have over {MOST_OUTPUT >> 20} MB"
+                break
+        left = len(self._cells) - done
+        if left and self._stopped:
+            status, why_not = ExitStatus.INTERRUPTED, "you stopped it"
+        elif left and status == ExitStatus.OK:
+            status = ExitStatus.PYBOX_FAILED
+        return Ran(status, table, left, why_not, failure)
 
     def _publish(self, message: str, content: Mapping[str, object]) -> None:
         self._cell.add(message, content)
@@ -149,8 +161,7 @@ def run_notebook(options: argparse.Namespace) -> int:
         print(told if in_colour(sys.stdout) else without_colour(told))
     print(f"\n{summary_text(ran.table)}")
     if ran.not_run:
-        why = "you stopped it" if ran.status == ExitStatus.INTERRUPTED else "one before failed"
-        print(f"{counted(ran.not_run, 'cell')} not run, since {why}.")
+        print(f"{counted(ran.not_run, 'cell')} not run, since {ran.why_not}.")
     write(target, notebook.to_bytes())
     print(f"Written to {safe_name(str(target), 1000)}.")
     return ran.status

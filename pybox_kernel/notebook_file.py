@@ -37,6 +37,8 @@ class CodeCell:
         self._cell = cell
         self.source = joined(cell["source"])
         self.outputs: list[dict[str, Any]] = []
+        self.characters = 0
+        """Of its outputs."""
         cell["outputs"], cell["execution_count"] = self.outputs, None
         for folded in (cell["metadata"], cell["metadata"].get("jupyter")):
             if isinstance(folded, dict):  # it was of the outputs that are gone
@@ -48,6 +50,8 @@ class CodeCell:
 
     def add(self, message: str, content: Mapping[str, Any]) -> None:
         """Adds what Jupyter's message of this type shows under a cell."""
+        shown = (content.get("text", ""), *content.get("data", {}).values(), *content.get("traceback", ()))
+        self.characters += sum(map(len, shown))
         if message == "stream":
             last = self.outputs[-1] if self.outputs else {}
             if last.get("name") == content["name"]:
@@ -55,10 +59,10 @@ class CodeCell:
                 self.outputs.pop()
             self.outputs.append({"output_type": "stream", "name": content["name"], "text": lines(content["text"])})
             return
-        shown = {name: value for name, value in content.items() if name != "transient"}
-        if "data" in shown:
-            shown["data"] = {mime: lines(text) for mime, text in shown["data"].items()}
-        self.outputs.append({"output_type": message, **shown})
+        output = {name: value for name, value in content.items() if name != "transient"}
+        if "data" in output:
+            output["data"] = {mime: lines(text) for mime, text in output["data"].items()}
+        self.outputs.append({"output_type": message, **output})
 
 
 class NotebookFile:

@@ -12,6 +12,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from pybox_kernel.carry_chain import breaks, links_in
+from pybox_kernel.cli import main
 from tests.boxes.conftest import Installation
 
 pytestmark = pytest.mark.engine
@@ -101,6 +103,14 @@ def test_a_notebook_is_run_into_a_new_one_until_a_cell_fails(desk: Desk) -> None
     assert lines[-1] == f"Written to {desk.folder / 'lesson-run.ipynb'}."
 
 
+def test_what_its_receipts_say_of_carried_values_fits_together(desk: Desk) -> None:
+    desk.write("a = b = [1]\nc = 2", "a.append(c)", "%pybox carry drop c", "print(b)")
+    assert desk.run()[0] == 0
+    links = links_in((desk.folder / "lesson-run.ipynb").read_bytes())
+    assert [[it.names for it in link.put_in] for link in links] == [[], ["a,b", "c"], ["a,b"]]
+    assert breaks(links) == []
+
+
 def test_errors_may_be_allowed_and_what_was_written_before_is_written_over_and_nothing_else(desk: Desk) -> None:
     desk.write("1/0", "print('after')")
     status, shown = desk.run("--to", "out.ipynb", "--allow-errors")
@@ -117,6 +127,17 @@ def test_errors_may_be_allowed_and_what_was_written_before_is_written_over_and_n
     assert status == 2
     assert "`pybox-kernel run` did not write it" in shown
     assert (desk.folder / "out.ipynb").read_text() == "mine"
+
+
+def test_outputs_without_measure_end_it(
+    desk: Desk, own: Installation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.write("print('x' * 60_000)", "1 / 0", "print('never')")
+    monkeypatch.setenv("PYBOX_HOME", own.environment["PYBOX_HOME"])
+    monkeypatch.setattr("pybox_kernel.notebook_command.MOST_OUTPUT", 50_000)
+    assert main(["run", str(desk.notebook)]) == 125
+    assert "2 cells not run, since the outputs of those before have over" in capsys.readouterr().out
+    assert [kinds(cell) for cell in desk.result()] == [["stream", "display_data"], [], []]
 
 
 def test_what_a_notebook_says_of_itself_is_not_obeyed_and_what_it_shows_already_is_gone(desk: Desk) -> None:
