@@ -6,24 +6,24 @@ build the image by the recorded recipe. Reading is strict: a file that is not as
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import AwareDatetime, StringConstraints, ValidationError, model_validator
 
 from pybox_kernel.errors import EngineNotFound, SetupError
+from pybox_kernel.file_lock import file_lock
 from pybox_kernel.image_offers import built_in_offer
 from pybox_kernel.image_recipes import Digest, Recipe, Sha256, Value, current_recipe
 from pybox_kernel.policy import IMAGE_NAME
 from pybox_kernel.rootfs import debian_base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     from pybox_kernel.engine import Engine
 
@@ -202,11 +202,8 @@ class ImageStore:
             Path(name).unlink()
             raise
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self.path.with_suffix(".lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        return file_lock(self.path.with_suffix(".lock"))
 
     def _unusable(self, why: str) -> SetupError:
         return SetupError(

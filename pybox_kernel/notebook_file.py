@@ -228,8 +228,9 @@ def write(target: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         beside.replace(target)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise PyBoxError(
             f"{target} could not be written: {error.strerror}.", "Make room, or name another file with --to."
         ) from error
+    finally:  # also where a person does not wait for it
+        with suppress(OSError):
+            beside.unlink()

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Annotated, Final
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from pybox_kernel.errors import PyBoxError
+from pybox_kernel.file_lock import file_lock
 
 __all__ = ["Refused", "note_refused", "refused_lately"]
 
@@ -38,15 +37,11 @@ def note_refused(home: Path, error: PyBoxError) -> None:
     with suppress(OSError):
         folder = home / "waiting"
         folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(folder / "refused.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with file_lock(folder / "refused.lock"):
             kept = [*read(home), refused][-MOST:]
             draft = folder / ".refused"
             draft.write_text("".join(one.model_dump_json() + "\n" for one in kept), encoding="utf-8")
             draft.replace(folder / "refused")
-        finally:
-            os.close(lock)
 
 
 def refused_lately(home: Path) -> tuple[Refused, ...]:

@@ -13,11 +13,12 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from pybox_kernel.errors import BoxError, Stopped
+from pybox_kernel.file_lock import file_lock
 from pybox_kernel.stop import Stop
 
 __all__ = ["Turns", "at_once"]
@@ -122,11 +123,5 @@ class Turns:
                 os.close(lock)
         return held
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+    def _locked(self) -> AbstractContextManager[None]:
+        return file_lock(self._folder / "lock")

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from pybox_kernel.file_lock import file_lock
 
 __all__ = ["Bounds", "Place", "Places", "bounds_of_user"]
 
@@ -118,14 +119,8 @@ class Places:
             raise
         return place
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+    def _locked(self) -> AbstractContextManager[None]:
+        return file_lock(self._folder / "lock")
 
 
 class Scan(NamedTuple):
