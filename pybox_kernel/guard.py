@@ -35,6 +35,7 @@ LOOK_ALIKES: Final = str.maketrans({other: letters[0] for letters in (PERCENTS, 
 UNSEEN: Final = ("Cf", "Mn", "Me", "Cn", "Co", "Cs")
 SPACES: Final = ("Zs", "Zl", "Zp", "Cc")
 MARKED: Final = re.compile(r"[^\w%'\"]*(?P<percents>%[%\s]*)(?P<name>[\w.-]*)(?:\s+(?P<more>[\w.-]+))?")
+BEHIND: Final = re.compile(r"\s(%+)([\w.-]+)")
 WRITTEN: Final = re.compile(r"%+(\w+)")
 LONGEST: Final = 400
 """Characters of a line that are looked at: what is near a magic stands at its beginning."""
@@ -68,6 +69,8 @@ def inspect_cell(lines: Sequence[str], known: Callable[[str], bool]) -> Verdict 
     word = first.split(None, 1)[0] if first.startswith("%") else ""
     if word == CELL_MAGIC:
         return Verdict("sealed", code[0])
+    if (seen := mark_behind(first)) and (seen != "%" or len(code) > 1):
+        return refused(f"`{first.strip()[:40]}` is no `{CELL_MAGIC}`.")
     if word == HOST and code[0] == 0:
         return Verdict("host")
     if word in WRAPPERS and code[0] == 0:
@@ -101,6 +104,14 @@ def mark_in(line: str, known: Callable[[str], bool]) -> str:
         return ""
     name, more = found["name"], found["more"] or ""
     return "%" * found["percents"].count("%") if name.startswith(NAME) or is_near(name) or is_near(name + more) else ""
+
+
+def mark_behind(line: str) -> str:
+    """The same of what stands behind another magic in its line."""
+    if not line.startswith("%") or is_command(line):
+        return ""
+    marks = BEHIND.finditer(plain(line[:LONGEST]))
+    return next((mark[1] for mark in marks if mark[2].startswith(NAME) or is_near(mark[2])), "")
 
 
 def fault(seen: str, line: str, number: int, code: Sequence[int]) -> str:

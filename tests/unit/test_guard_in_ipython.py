@@ -78,6 +78,13 @@ def test_behind_a_magic_above_it_nothing_is_computed_here(shell: Shell, below: s
     assert shell.run("%%capture {" + BODY + "}\n" + below) == []
 
 
+@pytest.mark.parametrize("before", ["%time", "%%time", "%%capture", "%%capture out", "%%timeit -n1 -r1", "%%host"])
+@pytest.mark.parametrize("mark", ["%pybox", "%%pybox", "%%PyBox"])
+def test_below_a_magic_with_the_mark_in_its_own_line_nothing_runs(shell: Shell, before: str, mark: str) -> None:
+    shell.guard.on = False
+    assert shell.run(f"{before} {mark}\n{BODY}") == []
+
+
 @pytest.mark.parametrize("above", ["", "%%time\n", "%%capture\n", "# a comment\n", "x = 1\n", "%precision 3\n"])
 def test_with_the_guard_on_no_cell_runs_here_but_those_that_say_so(shell: Shell, above: str) -> None:
     shell.guard.on = True
