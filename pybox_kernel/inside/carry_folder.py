@@ -82,13 +82,16 @@ def here() -> str:
 
 
 def state(found: Found, put_in: Found) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """What is carried, and what is not: path, what it is, why. ``put_in`` is how the box was before the cell; copies
-    of files that were put into it and are as they were stay out. Raises nothing for a file that cannot be read."""
+    """What is carried, and what is not: path, what it is, why. ``put_in`` is how the box was before the cell: copies of
+    the person's files stay out, changed or not, as the next cell gets them anew. Raises nothing for a file that cannot
+    be read."""
     files: list[tuple[str, int, int, bytes]] = []
     lost = [(path, kind, "links and special files are not carried") for path, kind in found.others]
     size = 0
     for path, print_ in found.files.items():
-        if put_in.files.get(path) == print_:
+        if path in put_in.files:
+            if put_in.files[path] != print_:
+                lost.append((path, "file", "it is a copy of yours from --input, and changes to those are discarded"))
             continue
         size += print_[0]
         if size > MOST_BYTES or len(files) >= MOST_FILES:
@@ -108,14 +111,14 @@ def state(found: Found, put_in: Found) -> tuple[dict[str, Any], list[tuple[str, 
 
 
 def restore(carried: dict[str, Any]) -> None:
-    """Raises OSError where a file finds no room."""
+    """Nothing that is there already is replaced. Raises OSError where a file finds no room."""
     for path in sorted(carried["folders"]):
         os.makedirs(os.path.join(ROOT, path), exist_ok=True)
     for path, mode, modified, content in carried["files"]:
         place = os.path.join(ROOT, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
-        if os.path.lexists(place):  # a copy of a file that was put in, which an earlier cell changed
-            os.unlink(place)
+        if os.path.lexists(place):  # a copy of the person's own file, which this cell asked for
+            continue
         with open(place, "wb") as file:
             file.write(content)
         os.chmod(place, mode)

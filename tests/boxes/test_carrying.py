@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from pybox_kernel.box_files import InputFile
 from pybox_kernel.carry_chain import breaks, link_of
 from pybox_kernel.carry_facts import Carried, CarriedGroup
 from pybox_kernel.carry_groups import Group, Mode
@@ -133,6 +134,15 @@ def test_files_and_the_folder_are_carried_and_not_told_of_again(notebook: Notebo
     result = notebook.session.run(stopped, deadline_seconds=0.5, carry=notebook.carry, cell=5, output=True)
     assert [file.name for file in result.files] == ["d/c.txt"]
     assert notebook.run("while True: pass", deadline=0.5).receipt.said.files_left == 0
+
+
+def test_a_copy_of_a_persons_file_is_always_as_their_file_is_now(notebook: Notebook) -> None:
+    for content in (b"old", b"new"):
+        inputs = [InputFile("a.txt", content)]
+        source = "print(open('a.txt').read()); open('a.txt', 'w').write('changed')"
+        result = notebook.session.run(source, carry=notebook.carry, cell=1, inputs=inputs)
+        assert (result.stdout, result.receipt.ok) == (f"{content.decode()}\n", True)
+        assert [value.name for value in result.receipt.said.lost] == ["a.txt"]
 
 
 # Hostile values

@@ -189,19 +189,23 @@ def test_files_and_folders_are_the_same_in_the_next_box(root: Path) -> None:
     assert carry_folder.state(carry_folder.look(), put_in)[0] == state
 
 
-def test_files_that_were_put_in_are_carried_once_they_have_changed(root: Path) -> None:
+def test_copies_of_a_persons_files_are_not_carried_and_changes_to_them_are_told(root: Path) -> None:
     for name in ("same", "changed"):
         (root / name).write_text("put in")
-        (root / name).chmod(0o444)
     put_in = carry_folder.look()
-    (root / "changed").chmod(0o644)
     (root / "changed").write_text("other")
+    state, lost = carry_folder.state(carry_folder.look(), put_in)
+    assert state == {}
+    assert [(path, kind) for path, kind, _ in lost] == [("changed", "file")]
+
+
+def test_a_file_that_a_cell_asks_for_is_not_replaced_by_one_of_an_earlier_cell(root: Path) -> None:
+    put_in = carry_folder.look()
+    (root / "a").write_text("an earlier cell's")
     state, _ = carry_folder.state(carry_folder.look(), put_in)
-    assert [(path, content) for path, _, _, content in state["files"]] == [("changed", b"other")]
-    (root / "changed").write_text("put in again")
-    (root / "changed").chmod(0o444)
+    (root / "a").write_text("the person's")
     carry_folder.restore(state)
-    assert (root / "changed").read_text() == "other"
+    assert (root / "a").read_text() == "the person's"
 
 
 def test_links_and_what_is_too_large_are_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
