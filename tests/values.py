@@ -120,6 +120,9 @@ TABLES: dict[str, Any] = {
     "table_same_rows": pd.DataFrame({"a": [1, 2]}, index=[0, 0]),
     "table_every_second": TABLE.iloc[::2],
     "table_by_span": pd.DataFrame({"a": [1, 2]}, index=pd.timedelta_range("1h", periods=2, freq="90min")),
+    "table_by_hours": pd.DataFrame(
+        {"a": 1}, index=pd.date_range("2020-03-01", periods=10_001, freq="h", tz="Asia/Tokyo")
+    ),
     "table_by_interval": pd.DataFrame({"a": [1, 2]}, index=pd.interval_range(0, 2)),
     "table_gaps": pd.DataFrame({"a": [1, 2]}, index=pd.MultiIndex.from_tuples([("a", None), (None, 2.5)])),
     "table_wide": pd.DataFrame(np.arange(1200).reshape(2, 600)),

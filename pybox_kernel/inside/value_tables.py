@@ -43,7 +43,9 @@ REGULAR = re.compile(
 )
 WITHIN = re.compile(r"(?:\[2\]\[(\d+)\]|\[1\])\[1\]\[(\d+)\](.*)", re.DOTALL)
 MOST_REGULAR = 10_000
-"""Rows of an index that is known to have a regular step: pandas looks at each of them."""
+"""Rows of an index that is known to have a regular step, where pandas looks at each of them."""
+EVEN = ("h", "min", "s", "ms", "us", "ns")
+"""Units of steps that are all of one length, which pandas computes at once."""
 
 
 def pandas() -> Any:
@@ -109,11 +111,17 @@ def described_index(index: Any) -> tuple[Any, ...]:
             check(all(map(are_labels, objects)), Cannot(UNLIKE_LABELS))
             codes = [library.Series(level).to_numpy("i8") for level in used.codes]
             return "levels", columns, codes, tuple(index.names)
-        step = getattr(index, "freqstr", None) if len(index) <= MOST_REGULAR else None
-        step = step if type(step) is str and REGULAR.fullmatch(step) else None
-        return "labels", described_column(index), index.name, step
+        step = getattr(index, "freqstr", None)
+        return "labels", described_column(index), index.name, step if is_regular(step, len(index)) else None
     except Cannot as error:
         raise error.within("'s index") from None
+
+
+def is_regular(step: Any, count: int) -> bool:
+    """Whether it is the step of an index with so many rows, and one that is copied with it."""
+    if type(step) is not str or REGULAR.fullmatch(step) is None:
+        return False
+    return count <= MOST_REGULAR or step.lstrip("-0123456789") in EVEN
 
 
 def built(kind: str, plainer: Any) -> Any:
@@ -184,11 +192,6 @@ def built_index(plainer: Any, hashed: bool = False) -> Any:
     check(is_label(name))
     index = index_of(built_column(column, hashed), name)
     if step is not None:
-        check(
-            type(step) is str
-            and hasattr(index, "freqstr")
-            and REGULAR.fullmatch(step) is not None
-            and len(index) <= MOST_REGULAR
-        )
+        check(hasattr(index, "freqstr") and is_regular(step, len(index)))
         index.freq = step
     return index
