@@ -30,6 +30,8 @@ FOR_PICKLES = {"__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex
 ATTRIBUTES = {"__getattr__", "__getattribute__", "__setattr__"}
 FILLING = {"__init__", "__setitem__", "append", "extend", "add", "update"}
 IS_HEAP_TYPE = 1 << 9
+OF_ANY_MEMBER = {"_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_", "__dict__", "__weakref__"}
+"""Attributes that each member of an enumeration has."""
 
 
 def is_own(kind: type) -> bool:
@@ -145,11 +147,36 @@ def interned(name: Any) -> Any:
 # Classes
 
 
-def reduced_class(reduced: Any) -> Any:
+def reduced_class(kind: Any, reduced: Any) -> Any:
     """What cloudpickle has for a class, made so."""
-    if type(reduced) is tuple and reduced[0] is cloudpickle._make_skeleton_class:
+    if type(reduced) is not tuple:
+        return reduced
+    if reduced[0] is cloudpickle._make_skeleton_class:
         return (make_class, *reduced[1:])
+    if reduced[0] is cloudpickle._make_skeleton_enum:
+        return reduced_enum(kind, reduced)
     return reduced
+
+
+def reduced_enum(kind: Any, reduced: Any) -> Any:
+    """With names that are one for another's member, and with what members have of their own."""
+    make, (bases, name, full_name, _, *rest), (names, slots), *_ = reduced
+    members = kind._member_map_
+    values = {known: member._value_ for known, member in members.items()}
+    names = {known: value for known, value in names.items() if known not in members}
+    attributes = {known: own for known, member in members.items() if (own := own_of(member))}
+    return make, (bases, name, full_name, values, *rest), ((names, slots), attributes), None, None, fill_enum
+
+
+def own_of(member: Any) -> dict[str, Any]:
+    return {name: value for name, value in member.__dict__.items() if name not in OF_ANY_MEMBER}
+
+
+def fill_enum(kind: Any, state: Any) -> None:
+    known, attributes = state
+    cloudpickle._class_setstate(kind, known)
+    for name, own in attributes.items():
+        kind._member_map_[name].__dict__.update(own)
 
 
 def make_class(kind: Any, name: str, bases: Any, attributes: dict[str, Any], known: Any, more: Any) -> Any:

@@ -11,6 +11,7 @@ of ALIGN: arrays are restored in the memory that the payload came into.
 from __future__ import annotations
 
 import functools
+import gc
 import io
 import os
 import pickle
@@ -115,7 +116,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if known is not None and getattr(sys.modules.get(known[0]), known[1], None) is value:
             return attribute_of, known
         if issubclass(kind, type):
-            return carry_made.reduced_class(super().reducer_override(value))
+            return carry_made.reduced_class(value, super().reducer_override(value))
         try:
             own = self.reducers[kind]
         except KeyError:
@@ -300,6 +301,11 @@ def make_new_type(name: str, supertype: Any, module: str) -> Any:
     return made
 
 
+def reduce_view(name: str, view: Any) -> Any:
+    """Of the dictionary itself: it shows what is put into that later."""
+    return getattr(dict, name), tuple(one for one in gc.get_referents(view) if isinstance(one, dict))
+
+
 def reduce_code(code: types.CodeType) -> Any:
     """Of this cell, under a name by which later cells know it."""
     make, arguments = cloudpickle._code_reduce(code)
@@ -319,6 +325,7 @@ REDUCERS: dict[type, Any] = {
     typing.NewType: reduce_new_type,
     **dict.fromkeys((io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.BufferedRandom), reduce_file),
     memoryview: refuse,
+    **{type(getattr(dict, name)({})): functools.partial(reduce_view, name) for name in ("keys", "values", "items")},
 }
 
 

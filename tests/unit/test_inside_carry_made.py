@@ -99,6 +99,29 @@ class Missing(FileNotFoundError):
 e = Missing('a.txt', 'x')
 ? (e.errno, e.filename, e.why, str(e)) == (2, 'a.txt', 'x', "[Errno 2] gone: 'a.txt'")
 
+from enum import Enum
+class Planet(Enum):
+    EARTH = (5.9, 6.3)
+    WORLD = (5.9, 6.3)
+    def __init__(self, mass, radius): self.mass = mass; self.more = []
+e = Planet.EARTH; e.more.append(1)
+? e.mass == 5.9 and e.more == [1] and Planet.WORLD is e is Planet((5.9, 6.3)) and list(Planet) == [e]
+
+from enum import Enum
+class Level(Enum):
+    LOW = 1, 'low'
+    def __new__(cls, value, label):
+        made = object.__new__(cls); made._value_ = value; made.label = label
+        return made
+? Level(1).label == 'low' and Level.LOW.value == 1 and len(Level.__members__) == 1
+
+from enum import Flag, IntEnum
+class Right(Flag):
+    R = 4; W = 2; RW = 6; NONE = 0
+r = Right.R | Right.W
+class Size(IntEnum): A = 1; B = 1
+? Right.RW is r and Right.NONE.value == 0 and Size.B is Size.A and Size.A < 2
+
 class Lazy:
     def __init__(self): self.d = {'x': 1}
     def __getattr__(self, name): return self.d[name]

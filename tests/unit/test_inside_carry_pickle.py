@@ -38,6 +38,11 @@ def f():
 async def f(): return 1
 ? f.__code__.co_flags & 0x80 == 0x80
 
+d = {'a': 1}
+k, v, i = d.keys(), d.values(), d.items()
+d['b'] = 2
+? d.update(c=3) is None and list(k) == ['a', 'b', 'c'] and list(v) == [1, 2, 3] and len(i) == 3
+
 def make():
     n = 0
     def inc():
