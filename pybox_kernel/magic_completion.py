@@ -50,7 +50,9 @@ def of_commands(before: list[str]) -> Iterable[str]:
     if not before:
         return COMMANDS
     word = COMMANDS.get(before[0])
-    return word.takes.split("|") if word is not None and len(before) == 1 and "|" in word.takes else ()
+    if word is None or len(before) != 1 or "|" not in word.takes:
+        return ()
+    return [form.strip("[]").split()[0] for form in word.takes.split("|")]
 
 
 def of_options(before: list[str], of_one_cell: bool, names: Iterable[str] | None) -> list[str]:

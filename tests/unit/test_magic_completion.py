@@ -15,6 +15,8 @@ NAMES = ("table", "_7", "total")
         ("%pybox re", ["receipts", "receipt"]),
         ("%pybox guard ", ["on", "off"]),
         ("%pybox guard of", ["off"]),
+        ("%pybox carry ", ["off", "on", "keep", "drop", "clear", "back"]),
+        ("%pybox carry drop ", []),
         ("%pybox receipts ", []),
         ("%pybox use --ti", ["--timeout"]),
         ("%pybox use -", [name for name, option in OPTIONS.items() if not option.of_one_cell]),
