@@ -86,7 +86,11 @@ def row_of(finding: Finding) -> tuple[str, str]:
 def help_on_commands() -> Bundle:
     rows = [(MAGIC, "how things stand")]
     rows += [(f"{MAGIC} {name} {word.takes}".rstrip(), word.meaning) for name, word in COMMANDS.items()]
-    return rows_bundle(f"`{CELL_MAGIC}` on top of a cell runs it in a sealed box. Beside it there are:", rows)
+    return rows_bundle(
+        f"`{CELL_MAGIC}` on top of a cell runs it in a sealed box, and `{CELL_MAGIC}?` says what may stand behind it."
+        " In a line of its own there are:",
+        rows,
+    )
 
 
 def help_on_options() -> Bundle:

@@ -54,7 +54,10 @@ def parser() -> argparse.ArgumentParser:
         help=f"time limit in seconds ({STDLIB.deadline_seconds:g}; at most {STDLIB.longest_deadline_seconds:g})",
     )
     run.add_argument(
-        "--image", default=STDLIB.image, metavar="NAME", help="the box image: stdlib, data, or one of `image list`"
+        "--image",
+        default=STDLIB.image,
+        metavar="NAME",
+        help="the box image: stdlib, data, or one of `pybox-kernel image list`",
     )
     run.add_argument(
         "--input",

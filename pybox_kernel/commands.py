@@ -40,6 +40,11 @@ class Word(NamedTuple):
 FORMS: Final = "[off|on|keep|drop NAME ...|clear|back [N]]"
 """What may stand behind ``%pybox carry``."""
 
+QUESTIONS: Final = frozenset(
+    form for word in (MAGIC, CELL_MAGIC) for form in (f"{word}?", f"{word}??", f"?{word}", f"??{word}")
+)
+"""How IPython is asked what a magic is."""
+
 STATUS: Final = "status"
 """What a command is called that has no word."""
 
@@ -48,9 +53,9 @@ COMMANDS: Final = {
     "receipt": Word("one of them, unfolded: by the number of its cell, or by its id", "ID"),
     "doctor": Word("what is wrong on this computer, if anything, and what to do"),
     "carry": Word("what cells leave to later ones: alone, the table of it", FORMS),
-    "use": Word("what all later cells ask for", "OPTIONS"),
-    "guard": Word("seals every later cell that does not begin with `%%host`", "on|off"),
-    "help": Word("what can be asked for"),
+    "use": Word(f"what all later cells ask for, as behind `{CELL_MAGIC}`; alone: nothing special", "OPTIONS"),
+    "guard": Word("in an ordinary notebook: seals every later cell that does not begin with `%%host`", "on|off"),
+    "help": Word("says all this"),
 }
 OTHER_NAMES: Final = {"summary": "receipts"}
 
@@ -164,6 +169,8 @@ def options_of(code: str) -> tuple[str, Options]:
 
     Raises OptionError for an option that is not in ``OPTIONS``, or that has no value.
     """
+    if code.strip() in QUESTIONS:
+        return code, Options(help=True)
     before, line, after = first_line(code)
     name, rest = (*line.split(None, 1), "", "")[:2]
     if name != CELL_MAGIC:
@@ -184,7 +191,9 @@ def read_options(words: list[str], before: str) -> Options:
         if option.alone and not values:
             values = [option.alone]
         if option.value and not any(values):
-            raise OptionError(f"{name} wants a value, {option.meaning}.", f"As in `{before} {name} {option.example}`.")
+            raise OptionError(
+                f"{name} needs something behind it: {option.meaning}.", f"As in `{before} {name} {option.example}`."
+            )
         if values and not option.value:
             raise OptionError(f"{name} takes no value.", f"Write `{name}` alone.")
         if option.field in found and not option.many:

@@ -140,7 +140,10 @@ def of_images(engine: Engine | None, home: Path) -> Iterator[Finding]:
             yield Finding(what, "warning", error.message, error.advice)
     if "data" not in known:
         yield Finding(
-            "box image data", "ok", "not made; a box with numpy, pandas and matplotlib", image_store.how_to_make("data")
+            "box image data",
+            "ok",
+            "not made, and needed only for numpy, pandas and matplotlib",
+            image_store.how_to_make("data"),
         )
 
 

@@ -87,7 +87,7 @@ def build(options: argparse.Namespace) -> int:
     if plan.ready is not None:
         return ExitStatus.OK
     if not options.yes:
-        print("Nothing was done. To do it: the same with --yes.")
+        print("No image was made. To make it: the same with --yes.")
         return ExitStatus.OK
     with interruptible(), Steps() as steps:
         session.set_up(plan, steps)
@@ -160,7 +160,9 @@ def show_all(_: argparse.Namespace) -> int:
 
 def remove(options: argparse.Namespace) -> int:
     if options.name == "stdlib":
-        raise OptionError("The image 'stdlib' stays: every box needs it or its base.", "Name another of `image list`.")
+        raise OptionError(
+            "The image 'stdlib' stays: every box needs it or its base.", "Name another of `pybox-kernel image list`."
+        )
     recorded = session.known_images().get(options.name)
     if recorded is None:
         raise OptionError(f"There is no image called {options.name[:60]!r}.", "`pybox-kernel image list` names them.")

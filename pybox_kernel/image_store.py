@@ -249,7 +249,8 @@ def how_to_make(name: str, *, again: bool = False) -> str:
         return "Run `pybox-kernel setup --yes --with data`."
     if again or built_in_offer(name) is not None:
         return f"Run `pybox-kernel image build {name} --yes`."
-    return f"Run `pybox-kernel image build {name} --from requirements.txt --yes`, or choose one of `image list`."
+    build = f"pybox-kernel image build {name} --from requirements.txt --yes"
+    return f"Run `{build}`, or choose one of `pybox-kernel image list`."
 
 
 def base_in_use(store: ImageStore, base: BaseImage) -> bool:

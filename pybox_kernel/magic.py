@@ -45,8 +45,11 @@ AGAIN_SECONDS: Final = 0.1
 """A cell that is to be stopped, and was not yet there to be, is asked again after that."""
 
 GUARD: Final = {
-    True: f"The guard is on: every cell is sealed but those that begin with `{HOST}`.",
-    False: f"Cells with `{CELL_MAGIC}` in their first line; `{MAGIC} guard on` seals the others too.",
+    True: (
+        f"The guard is on: every cell is sealed but those that begin with `{HOST}`."
+        f" Sealed cells have what others above them made only after `{MAGIC} carry on`."
+    ),
+    False: f"The guard is off: only cells with `{CELL_MAGIC}` in their first line are sealed.",
 }
 
 T = TypeVar("T")

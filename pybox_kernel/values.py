@@ -12,6 +12,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType, ModuleType
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field, ValidationError
@@ -123,7 +124,7 @@ def taken(names: Sequence[str], namespace: Mapping[str, Any]) -> tuple[Value, ..
     room = LARGEST
     for name in checked_names(names):
         if name not in namespace:
-            raise OptionError(f"There is no {name} to copy into the box.", "Define it first, or check the name.")
+            raise OptionError(f"There is no ‘{name}’ here to copy into the box.", "Define it first, or check the name.")
         value = namespace[name]
         try:
             data, libraries = copied(value, room)
@@ -156,7 +157,9 @@ def checked_wanted(names: Sequence[str], namespace: Mapping[str, Any], *, replac
                 f"{name} has a meaning in Python or in the notebook.", "Bring the value back under another."
             )
         if name in namespace and not replace:
-            raise OptionError(f"There is a {name} already.", "Add --replace, or bring it back under another name.")
+            raise OptionError(
+                f"The name ‘{name}’ is taken already.", "Add --replace, or bring it back under another name."
+            )
     return wanted
 
 
@@ -223,7 +226,7 @@ def read(manifest: bytes, payloads: Sequence[bytes], wanted: Iterable[str]) -> V
             try:
                 brought.append(made(name, sent[name]))
             except NotLoaded as error:
-                why = f"needs {error.args[0]}, which this notebook has not imported"
+                why = f"needs {error.args[0]}, which this notebook has not imported: import it, and run the cell again"
                 not_brought.append(ValueNotBrought(name, why))
             except Exception:  # whatever a library has against what none of its programs makes, too
                 not_brought.append(ValueNotBrought(name, "did not come in a form that can be read"))
@@ -317,4 +320,6 @@ def floor_to_digit(number: int) -> int:
 def advice_for(value: object) -> str:
     if library_of(value) in ("pandas", "polars"):
         return "Copy a table without it, or turn it into text or numbers first."
+    if isinstance(value, FunctionType | ModuleType):
+        return "Define it, or import it, in the cell that runs in the box."
     return f"Copy a list, a dict, text, numbers, arrays or tables, at most {DEEPEST} levels deep."

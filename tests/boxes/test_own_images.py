@@ -383,7 +383,7 @@ def test_the_commands_make_list_use_and_remove_an_image(shelf: Shelf, tmp_path: 
 
     planned = said("image", "build", NAME, "--from", str(wanted))
     assert "2 Python packages: other 1.0, small 1.0, from pip's package index" in planned
-    assert "Nothing was done." in planned
+    assert "No image was made." in planned
     assert list(shelf.store.load()) == ["stdlib"]
     assert "is ready" in said("image", "build", NAME, "--from", str(wanted), "--yes")
     assert "There is nothing to do." in said("image", "build", NAME)

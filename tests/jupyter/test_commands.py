@@ -37,7 +37,8 @@ def test_status_doctor_help_and_receipts(kernel: Any) -> None:
     assert whole.of("display_data")[0]["data"]["text/html"].startswith("<details open ")
     assert "no receipt" in kernel.run("%pybox receipt 999").error["evalue"]
     assert "Every cell is sealed" in shown(kernel.run("%pybox guard off"))
-    assert "--timeout S" in shown(kernel.run("%%pybox --help"))
+    for asked in ("%%pybox --help", "%%pybox?"):
+        assert "--timeout S" in shown(kernel.run(asked))
 
 
 def test_a_line_for_an_ordinary_notebook_works_on_a_sealed_cell(kernel: Any) -> None:

@@ -191,8 +191,8 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     cell = ordinary.run("%%pybox -i given -o back half\nback = given + [len(given)]\nhalf = 0.5")
     assert cell.reply["content"]["status"] == "ok"
     assert value(ordinary, "back, half") == "([1, {'k': (1, 2)}, 2], 0.5)"
-    assert "There is a taken already" in ordinary.run("%%pybox -o taken\ntaken = 1").error["evalue"]
-    assert "There is a given already" in ordinary.run("%%pybox --receipt given\n1").error["evalue"]
+    assert "The name ‘taken’ is taken already" in ordinary.run("%%pybox -o taken\ntaken = 1").error["evalue"]
+    assert "The name ‘given’ is taken already" in ordinary.run("%%pybox --receipt given\n1").error["evalue"]
     assert value(ordinary, "taken") == "'mine'"
     assert "the receipt" in ordinary.run("%%pybox -o free --receipt free\nfree = 1").error["evalue"]
     ordinary.run("%%pybox -o taken --replace\ntaken = 1")
@@ -206,7 +206,7 @@ def test_values_go_in_and_come_back_under_names_that_are_free(ordinary: Any) -> 
     assert "1 value not brought back" in lost.of("display_data")[-1]["data"]["text/plain"]
     missed = ordinary.run("%%pybox\ngiven")
     assert "`%%pybox -i given` copies it into the box" in missed.of("display_data")[0]["data"]["text/plain"]
-    assert "no missing to copy" in ordinary.run("%%pybox -i missing\n1").error["evalue"]
+    assert "no ‘missing’ here to copy" in ordinary.run("%%pybox -i missing\n1").error["evalue"]
 
 
 @pytest.mark.usefixtures("data_image")

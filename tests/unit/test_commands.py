@@ -102,6 +102,12 @@ def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
     assert options_of(code) == (program, Options(timeout=timeout))
 
 
+@pytest.mark.parametrize("code", ["%%pybox?", "%pybox?", "?%%pybox", "%%pybox??", " %pybox? \n"])
+def test_asked_as_ipython_is_asked_it_says_what_there_is(code: str) -> None:
+    assert command_of(code) is None
+    assert options_of(code)[1] == Options(help=True)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -114,8 +120,14 @@ def test_the_first_line_of_a_cell_asks_and_the_other_lines_keep_their_numbers(
         ("%%pybox --no-rise", "no option '--no-rise'. Did you mean --no-raise?"),
         ("%%pybox --quiet=1", "--quiet takes no value. Write `--quiet` alone."),
         ("%%pybox --quiet --quiet", "--quiet is there twice. Leave one out."),
-        ("%%pybox -i -o x", "-i wants a value, values that are copied into the box. As in `%%pybox -i df`."),
-        ("%%pybox --timeout", "--timeout wants a value, a time limit in seconds. As in `%%pybox --timeout 10`."),
+        (
+            "%%pybox -i -o x",
+            "-i needs something behind it: values that are copied into the box. As in `%%pybox -i df`.",
+        ),
+        (
+            "%%pybox --timeout",
+            "--timeout needs something behind it: a time limit in seconds. As in `%%pybox --timeout 10`.",
+        ),
     ],
 )
 def test_what_cannot_be_asked_for_is_an_error_that_names_the_nearest(line: str, words: str) -> None:

@@ -101,7 +101,7 @@ def test_more_names_than_a_box_takes_are_refused() -> None:
 
 
 def test_a_name_that_is_not_there_is_refused() -> None:
-    with pytest.raises(OptionError, match="There is no missing to copy"):
+    with pytest.raises(OptionError, match="There is no ‘missing’ here to copy"):
         taken(["missing"], {})
 
 
