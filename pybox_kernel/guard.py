@@ -35,7 +35,7 @@ LOOK_ALIKES: Final = str.maketrans({other: letters[0] for letters in (PERCENTS, 
 UNSEEN: Final = ("Cf", "Mn", "Me", "Cn", "Co", "Cs")
 SPACES: Final = ("Zs", "Zl", "Zp", "Cc")
 MARKED: Final = re.compile(r"[^\w%'\"]*(?P<percents>%[%\s]*)(?P<name>[\w.-]*)(?:\s+(?P<more>[\w.-]+))?")
-BEHIND: Final = re.compile(r"\s(%+)([\w.-]+)")
+BEHIND: Final = re.compile(r"\s(%%[%\s]*|%)([\w.-]+)")
 WRITTEN: Final = re.compile(r"%+(\w+)")
 LONGEST: Final = 400
 """Characters of a line that are looked at: what is near a magic stands at its beginning."""

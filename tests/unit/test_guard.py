@@ -184,6 +184,7 @@ def test_commands_and_cells_of_this_computer(cell: str, kind: str) -> None:
         "%%capture out %%pybox --timeout 5\n1",
         "%%capture \uff05%PyBox\n1",
         "%%bash %%pybox\nls",
+        "%%capture %% pybox\n1",
         "%%host %%pybox\n1",
         "%%time\n%%capture %%pybox\n1",
         "%%capture {print(1)}\n%%pybox\n1",
