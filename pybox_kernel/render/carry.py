@@ -11,7 +11,7 @@ from pybox_kernel.safe_display import safe_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pybox_kernel.carry_facts import CarriedGroup, LostValue, NotRestoredValue
+    from pybox_kernel.carry_facts import Carried, CarriedGroup, LostValue, NotRestoredValue
     from pybox_kernel.receipt import Receipt
 
 __all__ = ["QUIET", "allowed", "lost_note", "names_listed", "quiet_name", "said", "seen"]
@@ -71,6 +71,22 @@ def seen(receipt: Receipt) -> Iterator[str]:
         yield f"Carried out: nothing, since {finished(found.why_nothing)} What earlier cells left is as it was."
     elif taken_out := tuple(group for group in found.taken_out if group.kind != LINES):
         yield f"Carried out: {described(taken_out, found.taken_out_more)}."
+    if gone := gone_of(found, receipt):
+        yield f"Carried in, and not left for later cells: {names_listed(gone)}."
+
+
+def gone_of(found: Carried, receipt: Receipt) -> list[str]:
+    """The names that went in and did not come out: the program deleted them, or says nothing of them. None where not
+    all of them are listed."""
+    told = receipt.said
+    more = found.put_in_more + found.taken_out_more + told.not_restored_more + told.lost_more
+    more += sum(group.more_names for group in (*found.put_in, *found.taken_out))
+    if found.why_nothing is not None or more or any(group.more_names for group in told.not_restored):
+        return []
+    known = {name for group in found.taken_out for name in group.names}
+    known |= {name for group in told.not_restored for name in group.names}
+    known |= {item.name for item in told.lost}
+    return [name for group in found.put_in for name in group.names if name not in known]
 
 
 def by_cell(groups: tuple[CarriedGroup, ...], more: int) -> str:
@@ -94,7 +110,7 @@ def described(groups: tuple[CarriedGroup, ...], more: int = 0) -> str:
     unnamed = sum(group.more_names for group in groups) + more
     quiet = [quiet_name(group.kind) for group in groups if group.kind]
     listed = [names_listed(names, unnamed)] if names or unnamed else []
-    return f"{', '.join([*listed, *quiet])} ({size(sum(group.bytes for group in groups))})"
+    return f"{', '.join([*listed, *quiet])} ({'at least ' if more else ''}{size(sum(group.bytes for group in groups))})"
 
 
 def said(receipt: Receipt) -> Iterator[str]:

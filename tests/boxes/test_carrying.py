@@ -68,6 +68,8 @@ def test_cells_build_on_each_other_and_their_receipts_form_a_chain(notebook: Not
     result = notebook.run("print(len(b)); fail")
     assert (result.stdout, result.receipt.ok) == ("1\n", False)
     assert notebook.ok("del f; print(b, x)") == "[5] 5\n"
+    assert "Carried in, and not left for later cells: f." in " ".join(render_full(notebook.receipts[-1]).split())
+    assert "not left for later" not in " ".join(map(render_full, notebook.receipts[:-1]))
 
     first, second, failed, last = map(carried, notebook.receipts)
     assert first.put_in == ()
