@@ -163,21 +163,22 @@ def test_pybox_kernel_run(notebook: Path, tmp_path: Path) -> None:
 
 @every_notebook
 def test_jupyter_run(notebook: Path, tmp_path: Path) -> None:
-    """It runs files. A failing one ends it with an error of its own, so each of those is run by itself."""
+    """It runs files. A failing one ends it with an error of its own, so each of those is the last of a run of its own,
+    below the cells that it builds on."""
     clean: list[str] = []
-    failing: dict[str, str] = {}
+    failing: dict[str, tuple[list[str], str]] = {}
     for number, cell in enumerate(code_cells(nbformat.read(notebook, as_version=4))):
         name = f"cell-{number}.py"
         (notebook.parent / name).write_text(cell.source, encoding="utf-8")
         if (error := wanted(cell)) is None:
             clean.append(name)
         else:
-            failing[name] = error
+            failing[name] = ([*clean], error)
     done = jupyter(notebook.parent, "jupyter_client.runapp", "--kernel=pybox-sealed", *clean)
     assert done.returncode == 0, done.stderr
     assert sum(done.stdout.count(f"{mark} ") for mark in MARKS) >= len(clean)
-    for name, error in failing.items():
-        ended = jupyter(notebook.parent, "jupyter_client.runapp", "--kernel=pybox-sealed", name)
+    for name, (above, error) in failing.items():
+        ended = jupyter(notebook.parent, "jupyter_client.runapp", "--kernel=pybox-sealed", *above, name)
         assert ended.returncode == 1
         assert error in ended.stderr
         assert f"error running '{name}'" in ended.stderr
