@@ -52,7 +52,7 @@ def printed(engine: DockerEngine, image_id: str, *command: str) -> str:
         container = engine.create(name, {"Image": image_id, "Cmd": list(command), "HostConfig": host})
         engine.start(container)
         status = engine.wait_exit(container, 30)
-        output = engine.logs(container, 1_000_000).decode()
+        output = engine.logs(container, 4_000_000).decode()
     finally:
         engine.remove(name)
     assert status == 0, output

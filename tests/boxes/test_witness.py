@@ -149,7 +149,7 @@ def test_where_a_witness_container_cannot_be_made_the_weaker_source_is_named(
         }
 
     use(own, way, monkeypatch)
-    monkeypatch.setattr("pybox_kernel.session.witness_config", refused)
+    monkeypatch.setattr("pybox_kernel.session_witness.witness_config", refused)
     with Session.open() as session:
         for _ in range(2):
             receipt = session.run("print(1)").receipt

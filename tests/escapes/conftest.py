@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.image_store import ImageStore, RecordedImage
+from pybox_kernel.journal import Journal
 from pybox_kernel.session import Session
 from tests.escapes.running import Ran, run_attack
 
@@ -47,10 +48,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def in_advance(box_image: RecordedImage) -> Iterator[Session]:
+def in_advance(box_image: RecordedImage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Of an installation of its own: its box waits for minutes, and other tests count theirs."""
+    home = tmp_path_factory.mktemp("home-in-advance")
+    home.chmod(0o700)
+    ImageStore(home).record(box_image)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYBOX_POOL", "1")
-        opened = Session.open(in_advance=True)
+        opened = Session(Journal(home), in_advance=True)
     with opened:
         yield opened
 
