@@ -35,7 +35,8 @@ LOOK_ALIKES: Final = str.maketrans({other: letters[0] for letters in (PERCENTS, 
 UNSEEN: Final = ("Cf", "Mn", "Me", "Cn", "Co", "Cs")
 SPACES: Final = ("Zs", "Zl", "Zp", "Cc")
 MARKED: Final = re.compile(r"[^\w%'\"]*(?P<percents>%[%\s]*)(?P<name>[\w.-]*)(?:\s+(?P<more>[\w.-]+))?")
-BEHIND: Final = re.compile(r"\s(%%[%\s]*|%)([\w.-]+)")
+BEHIND: Final = re.compile(r"(?:\s|(?<=[^%\s])(?=%%))(%%[%\s]*|%)([\w.-]+)")
+ASSIGNED: Final = re.compile(r"[\w\s.,*()\[\]]+=\s*(%[%\s]*)([\w.-]+)")
 WRITTEN: Final = re.compile(r"%+(\w+)")
 LONGEST: Final = 400
 """Characters of a line that are looked at: what is near a magic stands at its beginning."""
@@ -107,11 +108,11 @@ def mark_in(line: str, known: Callable[[str], bool]) -> str:
 
 
 def mark_behind(line: str) -> str:
-    """The same of what stands behind another magic in its line."""
-    if not line.startswith("%") or is_command(line):
+    """The same of what stands behind another magic in its line, or behind an equals sign."""
+    if is_command(line) or "%" not in (start := plain(line[:LONGEST])):
         return ""
-    marks = BEHIND.finditer(plain(line[:LONGEST]))
-    return next((mark[1] for mark in marks if mark[2].startswith(NAME) or is_near(mark[2])), "")
+    marks = BEHIND.finditer(start) if line.startswith("%") else ASSIGNED.finditer(start)
+    return next((mark[1].strip() for mark in marks if mark[2].startswith(NAME) or is_near(mark[2])), "")
 
 
 def fault(seen: str, line: str, number: int, code: Sequence[int]) -> str:
