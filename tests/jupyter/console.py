@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -68,15 +68,19 @@ class Console:
         self.terminal.expect(pexpect.EOF)
 
 
+def console(kernel: str, folder: Path | None = None) -> AbstractContextManager[Console]:
+    return terminal_of(["-m", "jupyter_console", f"--kernel={kernel}"], folder)
+
+
 @contextmanager
-def console(kernel: str, folder: Path | None = None) -> Iterator[Console]:
+def terminal_of(arguments: list[str], folder: Path | None = None, **environment: str) -> Iterator[Console]:
+    """What this Python runs with these arguments, in a terminal of its own."""
     # The terminal here answers no questions; the console is told so, or it waits for the answers.
-    environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
-    command = [sys.executable, "-m", "jupyter_console", f"--kernel={kernel}"]
+    known = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", **environment}
     terminal = pexpect.spawn(
-        command[0],
-        command[1:],
-        env=environment,
+        sys.executable,
+        arguments,
+        env=known,
         dimensions=(60, 200),
         timeout=SECONDS,
         cwd=None if folder is None else str(folder),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import nbformat
-import pexpect
 import pytest
 from nbclient import NotebookClient
 
-from tests.jupyter.console import SECONDS, Console, plain
+from tests.jupyter.console import Console, plain, terminal_of
 from tests.jupyter.test_clients import CLIENTS_OWN_SECONDS, MARKS, ROOT, code_cells, jupyter, wanted
 
 NAME = "03-one-sealed-cell.ipynb"
@@ -68,17 +64,8 @@ def test_papermill_goes_on_after_a_clean_cell_and_stops_at_a_failing_one(tmp_pat
     assert "never run" not in out
 
 
-@contextmanager
-def ipython(folder: Path) -> Iterator[Console]:
-    environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "IPYTHONDIR": str(folder)}
-    arguments = ["-m", "IPython", "--no-banner", "--ext=pybox_kernel"]
-    terminal = pexpect.spawn(sys.executable, arguments, env=environment, dimensions=(60, 200), timeout=SECONDS)
-    try:
-        opened = Console(terminal)
-        yield opened
-        opened.end()
-    finally:
-        terminal.close(force=True)
+def ipython(folder: Path) -> AbstractContextManager[Console]:
+    return terminal_of(["-m", "IPython", "--no-banner", "--ext=pybox_kernel"], IPYTHONDIR=str(folder))
 
 
 def test_ipython_in_a_terminal(tmp_path: Path) -> None:
