@@ -15,6 +15,7 @@ __all__ = [
     "Carried",
     "CarriedGroup",
     "LostValue",
+    "Model",
     "NotRestoredValue",
     "WhyMissing",
 ]
@@ -36,6 +37,8 @@ Names = Annotated[tuple[Name, ...], Field(max_length=MOST_NAMES_LISTED)]
 
 
 class Model(BaseModel):
+    """A part of a receipt: frozen, and with nothing in it that it does not know."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from pybox_kernel.carry_facts import Carried, LostValue, NotRestoredValue, WhyMissing
+from pybox_kernel.carry_facts import Carried, LostValue, Model, NotRestoredValue, WhyMissing
 from pybox_kernel.policy import Count, Policy, Quantity
 
 __all__ = [
@@ -86,10 +86,6 @@ ENDED_BY_ITSELF = ("exited", "signal", "box_lost", "warden_failed")
 
 Token = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Image(Model):
