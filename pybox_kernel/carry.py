@@ -32,7 +32,7 @@ from pybox_kernel.policy import MIB
 __all__ = ["MOST_BACK", "MOST_KEPT", "Carry", "checked_mode"]
 
 MOST_BACK: Final = 100
-"""Cells that ``back`` can go back at most."""
+"""Cells that ``back`` can go back at most, where nothing else is said."""
 
 MOST_KEPT: Final = 3 * MOST_CARRIED
 """Bytes, of what is carried now and of all that ``back`` can return to; what they share counts once."""
@@ -59,10 +59,11 @@ class Carry:
     """What one notebook carries. Its door owns it, and gives it to each ``Session.run`` of the notebook's cells, one
     after the other. Thread-safe."""
 
-    def __init__(self, mode: Mode = "on") -> None:
+    def __init__(self, mode: Mode = "on", most_back: int = MOST_BACK) -> None:
+        """``back`` can go back ``most_back`` cells."""
         self._mode: Mode = mode
         self._state = State()
-        self._before: deque[State] = deque(maxlen=MOST_BACK)
+        self._before: deque[State] = deque(maxlen=most_back)
         """The state before each of the last cells, oldest first."""
         self._lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""The command line: ``pybox-kernel run | setup | image | doctor | cleanup | install``."""
+"""The command line: ``pybox-kernel run | mcp | setup | image | doctor | cleanup | install``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
 from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
+from pybox_kernel.mcp_command import add_mcp_parser, mcp
 from pybox_kernel.notebook_command import is_notebook, run_notebook
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.progress import in_colour
@@ -79,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
         help="whether a notebook's cells get the values of those before them (on); keep: of failed ones too",
     )
     run.add_argument("--allow-errors", action="store_true", help="go on with a notebook after a cell that failed")
+    add_mcp_parser(commands)
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
     setup.add_argument("--base", default="auto", metavar="BASE", help=session.BASE_CHOICES)
@@ -105,7 +107,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
-    commands = {"run": run, "setup": setup, "image": image, "doctor": doctor, "cleanup": cleanup, "install": place}
+    commands = {
+        "run": run,
+        "mcp": mcp,
+        "setup": setup,
+        "image": image,
+        "doctor": doctor,
+        "cleanup": cleanup,
+        "install": place,
+    }
     try:
         status = commands[options.command](options)
         sys.stdout.flush()
