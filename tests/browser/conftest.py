@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
@@ -22,17 +23,21 @@ from tests.browser.survey import LAB, Output, surroundings, survey
 WORKSPACES = count(1)
 FRESH_SECONDS = 4
 """How long a receipt is a panel. A minute outside of these tests."""
+BOXES_IN_ADVANCE = "2"
+"""For each kernel: as for a user, and quicker."""
 CORPUS_SECONDS = 250.0
 SETTLE_MS = 1000
 LAST = "print('the last of all')"
+PAGE: Final[dict[str, Any]] = {"viewport": {"width": 1280, "height": 900}, "service_workers": "block"}
+PAGE_MS: Final = 30_000
 
 
 @pytest.fixture(scope="package")
 def lab(box_image: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     prefix = tmp_path_factory.mktemp("prefix")
     install(prefix=str(prefix))
-    fresh = {"PYBOX_FRESH_SECONDS": str(FRESH_SECONDS)}
-    with lab_server(tmp_path_factory.mktemp("lab"), prefix, **fresh) as server:
+    settings = {"PYBOX_FRESH_SECONDS": str(FRESH_SECONDS), "PYBOX_POOL": BOXES_IN_ADVANCE}
+    with lab_server(tmp_path_factory.mktemp("lab"), prefix, **settings) as server:
         yield server
 
 
@@ -67,9 +72,8 @@ def open_context(chromium: Browser) -> Iterator[Open]:
     opened: list[BrowserContext] = []
 
     def open_one(**options: object) -> BrowserContext:
-        settings = {"viewport": {"width": 1280, "height": 900}, "service_workers": "block", **options}
-        opened.append(chromium.new_context(**settings))  # type: ignore[arg-type]
-        opened[-1].set_default_timeout(30_000)
+        opened.append(chromium.new_context(**{**PAGE, **options}))
+        opened[-1].set_default_timeout(PAGE_MS)
         return opened[-1]
 
     yield open_one
@@ -98,10 +102,42 @@ def new_reader(open_context: Open, trap: Trap, lab: LabServer) -> Iterator[NewRe
         readers.append(Reader(open_context(**options), trap, lab))
         return readers[-1]
 
+    before = lab.kernels()
     yield new
     found = [finding for reader in readers for finding in reader.guard.all()]
-    lab.end_kernels()
+    lab.end_kernels(but=before)
     assert found == []
+
+
+OnePage = Callable[[str], AbstractContextManager[Notebook]]
+
+
+@pytest.fixture(scope="module")
+def one_page(chromium: Browser, trap: Trap, lab: LabServer) -> OnePage:
+    """A page with a new notebook of the kernel that is named, for tests that do no more than add cells to it. At the
+    end of the block nothing may have left the page, or run in it."""
+
+    @contextmanager
+    def launched(kernel: str) -> Iterator[Notebook]:
+        before = lab.kernels()
+        context = chromium.new_context(**PAGE)
+        context.set_default_timeout(PAGE_MS)
+        reader = Reader(context, trap, lab)
+        reader.notebook.launch(kernel)
+        yield reader.notebook
+        found = reader.guard.all()
+        context.close()
+        lab.end_kernels(but=before)
+        assert found == []
+
+    return launched
+
+
+@pytest.fixture(scope="module")
+def shared(one_page: OnePage) -> Iterator[Notebook]:
+    """One sealed notebook, open in one page, for all tests of a file that do no more than add cells to it."""
+    with one_page("PyBox (sealed)") as notebook:
+        yield notebook
 
 
 @pytest.fixture
@@ -139,7 +175,7 @@ class Ran(NamedTuple):
 @pytest.fixture(scope="package")
 def ran(chromium: Browser, trap: Trap, lab: LabServer) -> Iterator[Ran]:
     file = written(lab.notebooks / "corpus.ipynb", [*(hostile.source for hostile in CORPUS), LAST])
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
+    context = chromium.new_context(**PAGE)
     reader = Reader(context, trap, lab)
     notebook = reader.notebook
     notebook.open(file.name)

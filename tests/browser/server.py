@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,9 +40,13 @@ class LabServer(NamedTuple):
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.loads(answer.read() or b"null")
 
-    def end_kernels(self) -> None:
-        for session in self.ask("GET", "/api/sessions"):
-            self.ask("DELETE", f"/api/sessions/{session['id']}")
+    def kernels(self) -> set[str]:
+        """Those that run, by the ids of their sessions."""
+        return {session["id"] for session in self.ask("GET", "/api/sessions")}
+
+    def end_kernels(self, but: Collection[str] = ()) -> None:
+        for session in self.kernels().difference(but):
+            self.ask("DELETE", f"/api/sessions/{session}")
 
 
 def free_port() -> int:

@@ -45,19 +45,17 @@ def test_a_cell_from_the_launcher_shows_what_it_prints_its_value_and_below_them_
     assert notebook.outputs(cell).count() == 3
 
 
-def test_an_error_shows_its_line_and_the_next_cell_runs(notebook: Notebook) -> None:
-    notebook.launch()
-    cell = notebook.run("total = 0\nprint(10 / total)")
-    shown = notebook.outputs(cell).first.inner_text()
+def test_an_error_shows_its_line_and_the_next_cell_runs(shared: Notebook) -> None:
+    cell = shared.run("total = 0\nprint(10 / total)")
+    shown = shared.outputs(cell).first.inner_text()
     assert "ZeroDivisionError: division by zero" in shown
     assert "line 2" in shown
-    assert "ZeroDivisionError" in notebook.receipt(cell).inner_text()
-    assert "Ended normally" in notebook.receipt(notebook.run("print('next')")).inner_text()
+    assert "ZeroDivisionError" in shared.receipt(cell).inner_text()
+    assert "Ended normally" in shared.receipt(shared.run("print('next')")).inner_text()
 
 
-def test_a_receipt_unfolds_with_the_mouse_down_to_its_json(notebook: Notebook) -> None:
-    notebook.launch()
-    receipt = notebook.receipt(notebook.run("print('hello')"))
+def test_a_receipt_unfolds_with_the_mouse_down_to_its_json(shared: Notebook) -> None:
+    receipt = shared.receipt(shared.run("print('hello')"))
     said = receipt.get_by_text("Whether the answer is right")
     assert not said.is_visible()
     receipt.locator("summary").first.click()
@@ -67,28 +65,26 @@ def test_a_receipt_unfolds_with_the_mouse_down_to_its_json(notebook: Notebook) -
     assert document["schema"].startswith("pybox.receipt/")
 
 
-def test_a_receipt_unfolds_with_the_keyboard_alone(notebook: Notebook) -> None:
-    notebook.launch()
-    cell = notebook.run("print('hello')")
-    press = notebook.page.keyboard.press
+def test_a_receipt_unfolds_with_the_keyboard_alone(shared: Notebook) -> None:
+    cell = shared.run("print('hello')")
+    press = shared.page.keyboard.press
     press("Escape")
     press("ArrowUp")
     fold = "document.activeElement.tagName === 'SUMMARY' && document.activeElement.closest('.jp-OutputArea') !== null"
     for _ in range(40):
-        if notebook.page.evaluate(fold):
+        if shared.page.evaluate(fold):
             break
         press("Tab")
-    assert notebook.page.evaluate(fold), "no Tab leads to the receipt"
+    assert shared.page.evaluate(fold), "no Tab leads to the receipt"
     press("Enter")
-    notebook.receipt(cell).get_by_text("Whether the answer is right").wait_for(timeout=2000)
+    shared.receipt(cell).get_by_text("Whether the answer is right").wait_for(timeout=2000)
 
 
-def test_the_panel_is_there_at_once_moves_and_goes(notebook: Notebook) -> None:
-    notebook.launch()
-    notebook.run("print('so that the kernel has run once')")
-    notebook.page.evaluate(WATCH)
-    cell = notebook.run("import time\ntime.sleep(1.2)\nprint('done')")
-    found = seen(notebook)
+def test_the_panel_is_there_at_once_moves_and_goes(shared: Notebook) -> None:
+    shared.run("print('so that the kernel has run once')")
+    shared.page.evaluate(WATCH)
+    cell = shared.run("import time\ntime.sleep(1.2)\nprint('done')")
+    found = seen(shared)
     assert found["shown"] - found["asked"] < SOON_MS, found
     assert len(found["values"]) > 3, found
     assert found["values"] == sorted(found["values"])
@@ -98,31 +94,30 @@ def test_the_panel_is_there_at_once_moves_and_goes(notebook: Notebook) -> None:
 
 
 @pytest.mark.parametrize("button", ["of the panel", "of the panel, by the keyboard alone", "of the toolbar"])
-def test_stop_ends_the_cell(notebook: Notebook, button: str) -> None:
-    notebook.launch()
-    cell = notebook.start(f"%%pybox --timeout 20\n{ENDLESS}")
-    notebook.outputs(cell).filter(has_text="begun").wait_for()
+def test_stop_ends_the_cell(shared: Notebook, button: str) -> None:
+    cell = shared.start(f"%%pybox --timeout 20\n{ENDLESS}")
+    shared.outputs(cell).filter(has_text="begun").wait_for()
     of_panel = button.startswith("of the panel")
-    where = cell if of_panel else notebook.view.locator(".jp-NotebookPanel-toolbar")
+    where = cell if of_panel else shared.view.locator(".jp-NotebookPanel-toolbar")
     name = "Stop" if of_panel else "Interrupt the kernel"
     stop = where.get_by_role("button", name=name).first
     stop.wait_for()
     if "keyboard" in button:
-        notebook.page.keyboard.press("Escape")
+        shared.page.keyboard.press("Escape")
         cell.locator(".jp-InputPrompt").click()
         for _ in range(40):
-            notebook.page.keyboard.press("Tab")
-            if notebook.page.evaluate("document.activeElement.tagName === 'BUTTON'") and stop.evaluate(
+            shared.page.keyboard.press("Tab")
+            if shared.page.evaluate("document.activeElement.tagName === 'BUTTON'") and stop.evaluate(
                 "button => button === document.activeElement"
             ):
                 break
-    began = notebook.page.evaluate("performance.now()")
-    notebook.page.keyboard.press("Enter") if "keyboard" in button else stop.click()
-    notebook.receipt(cell).get_by_text("Stopped by you").first.wait_for()
-    assert notebook.page.evaluate("performance.now()") - began < STOPPED_MS
-    notebook.wait_for_kernel("idle")
+    began = shared.page.evaluate("performance.now()")
+    shared.page.keyboard.press("Enter") if "keyboard" in button else stop.click()
+    shared.receipt(cell).get_by_text("Stopped by you").first.wait_for()
+    assert shared.page.evaluate("performance.now()") - began < STOPPED_MS
+    shared.wait_for_kernel("idle")
     assert cell.locator("progress").count() == 0
-    assert "Ended normally" in notebook.receipt(notebook.run("print('alive')")).inner_text()
+    assert "Ended normally" in shared.receipt(shared.run("print('alive')")).inner_text()
 
 
 def test_run_all_stops_after_a_failing_cell(reader: Reader, folder: Path) -> None:
@@ -142,27 +137,25 @@ def test_run_all_stops_after_a_failing_cell(reader: Reader, folder: Path) -> Non
     assert notebook.outputs(notebook.cells.nth(2)).count() == 0
 
 
-def test_tab_completes_names_of_earlier_cells_too(notebook: Notebook) -> None:
-    notebook.launch()
-    notebook.run("temperature_in_prague = 21")
-    notebook.type("temperature_i")
-    notebook.page.keyboard.press("Tab")
-    offered = notebook.page.locator(".jp-Completer-item")
-    line = notebook.cells.last.locator(".cm-line")
+def test_tab_completes_names_of_earlier_cells_too(shared: Notebook) -> None:
+    shared.run("temperature_in_prague = 21")
+    shared.type("temperature_i")
+    shared.page.keyboard.press("Tab")
+    offered = shared.page.locator(".jp-Completer-item")
+    line = shared.cells.last.locator(".cm-line")
     offered.or_(line).filter(has_text="temperature_in_prague").first.wait_for()
-    notebook.page.keyboard.press("Escape")
-    notebook.type("import ope")
-    notebook.page.keyboard.press("Tab")
+    shared.page.keyboard.press("Escape")
+    shared.type("import ope")
+    shared.page.keyboard.press("Tab")
     offered.or_(line).filter(has_text="operator").first.wait_for()
 
 
-def test_after_a_restart_the_receipts_are_still_there_and_cells_run(notebook: Notebook) -> None:
-    notebook.launch()
-    first = notebook.run("print('before')")
-    notebook.view.get_by_role("button", name="Restart the kernel", exact=True).click()
-    notebook.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
-    notebook.wait_for_kernel("idle")
-    second = notebook.run("print('after')")
+def test_after_a_restart_the_receipts_are_still_there_and_cells_run(shared: Notebook) -> None:
+    first = shared.run("print('before')")
+    shared.view.get_by_role("button", name="Restart the kernel", exact=True).click()
+    shared.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+    shared.wait_for_kernel("idle")
+    second = shared.run("print('after')")
     for cell in (first, second):
-        assert "✓ Ended normally" in notebook.receipt(cell).inner_text()
-    assert "not found" not in notebook.view.inner_text()
+        assert "✓ Ended normally" in shared.receipt(cell).inner_text()
+    assert "not found" not in shared.view.inner_text()

@@ -61,23 +61,23 @@ def set_theme(notebook: Notebook, theme: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_receipts_and_the_panel_can_be_read(notebook: Notebook, theme: str) -> None:
-    notebook.launch()
-    set_theme(notebook, theme)
+def test_receipts_and_the_panel_can_be_read(shared: Notebook, theme: str) -> None:
+    set_theme(shared, theme)
     try:
         programs = ("print('hello')", "1/0", "while True: pass", "import os\nos._exit(0)")
         found = {}
         for source in programs:
-            receipt = notebook.receipt(notebook.run(source))
+            receipt = shared.receipt(shared.run(source))
             receipt.locator("summary").first.click()
             found[source] = poor(receipt)
-        cell = notebook.start("print('begun', flush=True)\nwhile True: pass")
-        panel = cell.locator(".jupyter-widgets", has=notebook.page.locator("progress")).first
+        cell = shared.start("print('begun', flush=True)\nwhile True: pass")
+        panel = cell.locator(".jupyter-widgets", has=shared.page.locator("progress")).first
         panel.wait_for()
         found["panel"] = poor(panel)
+        shared.receipt(cell).wait_for()
         assert {name: texts for name, texts in found.items() if texts} == {}
     finally:
-        set_theme(notebook, "JupyterLab Light")
+        set_theme(shared, "JupyterLab Light")
 
 
 def test_names_and_roles_are_told_to_screen_readers(notebook: Notebook) -> None:
@@ -105,10 +105,9 @@ def state(node: dict[str, Any]) -> object:
     return next((one["value"]["value"] for one in node["properties"] if one["name"] == "expanded"), None)
 
 
-def test_what_a_program_shows_stands_in_a_frame_with_a_name(notebook: Notebook) -> None:
-    notebook.launch()
+def test_what_a_program_shows_stands_in_a_frame_with_a_name(shared: Notebook) -> None:
     shown = "class Shown:\n    def _repr_html_(self):\n        return '<table><tr><td>7</td></tr></table>'\nShown()"
-    cell = notebook.run(shown)
+    cell = shared.run(shown)
     frame = cell.get_by_role("group", name="Shown by the program")
     frame.wait_for()
     assert "7" in frame.inner_text()

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.browser.conftest import OnePage
 from tests.browser.notebook import Notebook
 from tests.browser.test_lab import ENDLESS, STOPPED_MS
 
 pytestmark = pytest.mark.engine
 
 
-@pytest.fixture
-def ordinary(notebook: Notebook) -> Notebook:
-    notebook.launch("Python 3 (ipykernel)")
-    notebook.start("%load_ext pybox_kernel")
-    notebook.wait_for_kernel("busy")
-    notebook.wait_for_kernel("idle")
-    return notebook
+@pytest.fixture(scope="module")
+def ordinary(one_page: OnePage) -> Iterator[Notebook]:
+    with one_page("Python 3 (ipykernel)") as notebook:
+        notebook.start("%load_ext pybox_kernel")
+        notebook.wait_for_kernel("busy")
+        notebook.wait_for_kernel("idle")
+        yield notebook
 
 
 def test_one_cell_is_sealed_and_a_near_miss_is_refused(ordinary: Notebook) -> None:

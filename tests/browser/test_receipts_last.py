@@ -43,55 +43,49 @@ def path(folder: Path) -> str:
     return f"{folder.name}/{written(folder / 'three.ipynb', SOURCES).name}"
 
 
-@pytest.mark.parametrize(("age", "kernel"), [("fresh", "alive"), ("stale", "alive"), ("stale", "shut down")])
-def test_saved_and_reopened(new_reader: NewReader, lab: LabServer, path: str, age: str, kernel: str) -> None:
-    """Saved while they are fresh, they need the kernel that made them: their widgets are in it, and in no file."""
+def test_saved_while_they_are_fresh_they_are_there_again_with_the_kernel_that_made_them(
+    new_reader: NewReader, path: str
+) -> None:
+    """Their widgets are in it, and in no file."""
     notebook = new_reader().notebook
     notebook.open(path)
     notebook.run_all(30)
-    if age == "stale":
-        stale(notebook)
     notebook.save()
     notebook.page.close()
-    if kernel == "shut down":
-        lab.end_kernels()
     again = new_reader().notebook
     again.open(path)
     assert_all_there(again)
 
 
-def test_edited_saved_and_reopened_without_a_run(new_reader: NewReader, lab: LabServer, path: str) -> None:
-    notebook = new_reader().notebook
-    notebook.open(path)
-    notebook.run_all(30)
-    stale(notebook)
-    notebook.save()
-    notebook.page.close()
-    lab.end_kernels()
+def test_they_stay_in_an_open_page_reopened_with_the_kernel_and_without_it_and_edited(
+    new_reader: NewReader, lab: LabServer, path: str
+) -> None:
+    first = new_reader().notebook
+    first.open(path)
+    first.run_all(30)
+    assert_all_there(first)
+    stale(first)
+    assert first.view.locator(".jupyter-widgets").count() == 0
+    assert_all_there(first)
+    first.save()
     second = new_reader().notebook
     second.open(path)
-    second.type("print('edited')", 0)
-    second.save()
+    assert_all_there(second)
     second.page.close()
     lab.end_kernels()
+    assert_all_there(first)
+    first.page.close()
     third = new_reader().notebook
     third.open(path)
-    assert "edited" in third.cells.first.inner_text()
     assert_all_there(third)
-
-
-def test_a_page_that_stays_open_keeps_them_when_they_become_still_and_when_the_kernel_ends(
-    reader: Reader, lab: LabServer, path: str
-) -> None:
-    notebook = reader.notebook
-    notebook.open(path)
-    notebook.run_all(30)
-    assert_all_there(notebook)
-    stale(notebook)
-    assert notebook.view.locator(".jupyter-widgets").count() == 0
-    assert_all_there(notebook)
+    third.type("print('edited')", 0)
+    third.save()
+    third.page.close()
     lab.end_kernels()
-    assert_all_there(notebook)
+    fourth = new_reader().notebook
+    fourth.open(path)
+    assert "edited" in fourth.cells.first.inner_text()
+    assert_all_there(fourth)
 
 
 def test_a_reload_in_the_middle_of_a_run_leaves_no_lost_panel(new_reader: NewReader, path: str) -> None:
