@@ -72,8 +72,8 @@ async def open_wire(input_descriptor: int, output_descriptor: int) -> AsyncItera
         async with to_server:
             while (line := await reader.next()) is not END:
                 message = message_of(line)
-                if isinstance(message, mcp_types.JSONRPCError):
-                    await writer.write(message)
+                if isinstance(message, Complaint):
+                    await writer.write(message.answer)
                 elif isinstance(message, mcp_types.JSONRPCRequest):
                     await places.acquire()
                     hook = ServerMessageMetadata(on_request_unanswered=answered)
@@ -100,31 +100,41 @@ async def open_wire(input_descriptor: int, output_descriptor: int) -> AsyncItera
         group.cancel_scope.cancel()
 
 
-def message_of(line: bytes | None) -> Any:
-    """A message, None for what is to be passed over, or the error that answers what is no message."""
+class Complaint(NamedTuple):
+    """What the client is told of a line that is no message."""
+
+    answer: mcp_types.JSONRPCError
+
+
+def message_of(line: bytes | None) -> mcp_types.JSONRPCMessage | Complaint | None:
+    """None for what is to be passed over."""
     if line is None:
-        most = f"A message may have {LONGEST_LINE >> 20} MB."
-        return complaint(mcp_types.INVALID_REQUEST, most)
+        return complaint(mcp_types.INVALID_REQUEST, f"A message may have {LONGEST_LINE >> 20} MB.")
     if not line.strip():
         return None
     try:
-        return mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        pass
+        message = None
+    if message is not None and not isinstance(message, mcp_types.JSONRPCNotification):
+        return message
     try:
         found = pydantic_core.from_json(line, allow_inf_nan=False)
     except ValueError:
         return complaint(mcp_types.PARSE_ERROR, "This line is not JSON.")
     fields = found if isinstance(found, dict) else {}
+    if message is not None and "id" not in fields:  # with one, it is a request with an id that none may have
+        return message
     if "method" not in fields and ("result" in fields or "error" in fields):
         return None  # nobody answers an answer
     number = fields.get("id")
-    known = number if isinstance(number, ID) and not isinstance(number, bool) else None
+    known = number if message is None and isinstance(number, ID) and not isinstance(number, bool) else None
     return complaint(mcp_types.INVALID_REQUEST, "This is no message of JSON-RPC 2.0.", known)
 
 
-def complaint(code: int, message: str, number: ID | None = None) -> mcp_types.JSONRPCError:
-    return mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=mcp_types.ErrorData(code=code, message=message))
+def complaint(code: int, message: str, number: ID | None = None) -> Complaint:
+    error = mcp_types.ErrorData(code=code, message=message)
+    return Complaint(mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=error))
 
 
 END: Final = object()

@@ -41,6 +41,8 @@ class RawClient:
         self._arrived: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._kept: list[dict[str, Any]] = []
         self._last = 0
+        self.going = False
+        """The reader ends after the next line."""
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -50,6 +52,8 @@ class RawClient:
             for line in self.process.stdout:
                 self.lines.append(line)
                 self._arrived.put(json.loads(line))
+                if self.going:
+                    return
         self._arrived.put(None)
 
     # Sending
@@ -136,6 +140,14 @@ class RawClient:
         return self.log.read_bytes().decode("utf-8", "surrogateescape")
 
     # The end
+
+    def stop_reading(self) -> None:
+        """Closes the other pipe: the one that it reads from."""
+        assert self.process.stdout is not None
+        self.going = True
+        self.ask("ping")
+        self._thread.join(10)
+        self.process.stdout.close()
 
     def close(self, seconds: float = 20) -> int:
         """Closes its end and waits for the server's; the exit status."""
