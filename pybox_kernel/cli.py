@@ -1,4 +1,4 @@
-"""The command line: ``pybox-kernel run | mcp | setup | image | doctor | cleanup | install``."""
+"""The command line: ``pybox-kernel run | open | mcp | setup | image | doctor | cleanup | install``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 from pybox_kernel.mcp_command import add_mcp_parser, mcp
 from pybox_kernel.notebook_command import is_notebook, run_notebook
+from pybox_kernel.open_command import add_open_parser, open_notebooks
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.progress import in_colour
 from pybox_kernel.render.amounts import counted
@@ -89,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
         "--with", dest="also", choices=["data"], help="make the data image too: numpy, pandas, matplotlib"
     )
     add_image_parser(commands)
+    add_open_parser(commands)
     doctor = commands.add_parser("doctor", help="say what is wrong and what to do; changes nothing", allow_abbrev=False)
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
     cleanup = commands.add_parser("cleanup", help="remove boxes that dead sessions left", allow_abbrev=False)
@@ -110,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = {
         "run": run,
         "mcp": mcp,
+        "open": open_notebooks,
         "setup": setup,
         "image": image,
         "doctor": doctor,

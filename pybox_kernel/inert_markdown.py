@@ -1,0 +1,95 @@
+r"""Markdown of a stranger's with nothing in it that could act or be fetched: it is shown as the text it is.
+
+Where markup could begin a space is put between its first characters: ``<img`` becomes ``< img``, ``](`` becomes
+``] (``. That is done everywhere, in code and in formulas too. So it does not matter how a page's Markdown, its HTML and
+its formulas understand the text, nor whether one of them is read twice; and a program in a block of code, of Python at
+least, still means the same. What is left is headings, lists, emphasis, tables, code, and formulas of known commands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from pybox_kernel.formula_words import COMMANDS, ENVIRONMENTS
+from pybox_kernel.safe_display import safe_text, without_colour
+
+__all__ = ["LONGEST", "Inert", "Kind", "inert"]
+
+LONGEST: Final = 64 << 10
+"""Characters of one text. A page takes seconds for more, and quadratic time for some."""
+QUOTED: Final = 120
+
+Kind = Literal["html", "pictures", "links", "addresses", "codes", "formulas", "diagrams", "cut"]
+
+
+class Inert(NamedTuple):
+    text: str
+    found: Sequence[tuple[Kind, str]]
+    """What could have acted: its kind, and its beginning, which is not safe to show as it is."""
+
+
+GAP: Final = re.compile(
+    r"""
+    (?P<html>     (?<=<)(?=[A-Za-z/!?]) )
+  | (?P<picture>  (?<=!)(?=\[) )
+  | (?P<links>    (?<=\])(?=[(:]) )
+  | (?P<addresses>(?<=://)(?=\S) | (?<=[Ww][Ww][Ww]\.)(?=\S) | (?<=[\w.+@-])(?=@) )
+  | (?P<codes>    (?<=&)(?=[#A-Za-z]) )
+  | (?P<formulas> (?<=\\)(?=(?P<command>[A-Za-z]{2,})(?:[ ]?\{(?P<environment>[A-Za-z]*\*?)\})?) )
+  | (?P<diagrams> (?: (?<=```)(?=(?P<info>[^`\n]+)(?:\n|\Z)) | (?<=~~~)(?=(?P<info2>[^~\n][^\n]*)) ) )
+    """,
+    re.VERBOSE,
+)
+FORMULA: Final = re.compile(r"\$|\\[(\[]|\\begin")
+LANGUAGE: Final = re.compile(r"text .*|(?!mermaid)[a-z0-9+#.-]{1,20}", re.IGNORECASE)
+"""A block of code whose first line says anything else could be drawn by a program of the page's."""
+
+
+def inert(text: str) -> Inert:
+    """``text`` is Markdown from anywhere. What is returned has no hidden characters, and is Markdown still."""
+    found: list[tuple[Kind, str]] = []
+    if len(text) > LONGEST:
+        found.append(("cut", text[LONGEST:]))
+        text = text[:LONGEST]
+    text = without_colour(safe_text(text))
+    formula = FORMULA.search(text) is not None
+    parts: list[str] = []
+    done = 0
+    for gap in GAP.finditer(text):
+        kind, put = reason(gap, formula)
+        if kind is None:
+            continue
+        at = gap.start()
+        parts += (text[done:at], put)
+        done = at
+        found.extend(told(kind, text, at))
+    return Inert("".join([*parts, text[done:]]), found)
+
+
+def reason(gap: re.Match[str], formula: bool) -> tuple[str | None, str]:
+    """What kind of thing begins here, and what is put in; no kind where it may stay as it is."""
+    kind = gap.lastgroup
+    if gap["command"] is not None:
+        command, environment = gap["command"], gap["environment"]
+        known = environment in ENVIRONMENTS if command in ("begin", "end") else command in COMMANDS
+        return ("formulas", " ") if formula and not known else (None, "")
+    if info := gap["info"] or gap["info2"]:
+        plain = not info.strip() or LANGUAGE.fullmatch(info.strip())
+        return (None, "") if plain else ("diagrams", "text ")
+    return kind, " "
+
+
+def told(kind: str, text: str, at: int) -> Sequence[tuple[Kind, str]]:
+    begin = at - 1
+    if kind == "picture":  # told where its address begins
+        return ()
+    if kind == "links":
+        begin = max(text.rfind("[", max(0, at - QUOTED), at), text.rfind("\n", 0, at) + 1)
+        if text[begin - 1 : begin + 1] == "![":
+            kind, begin = "pictures", begin - 1
+    elif kind in ("addresses", "diagrams"):
+        begin = max(text.rfind(end, 0, at) for end in (" ", "\n", "\t")) + 1
+        begin = max(begin, at - QUOTED // 2)
+    return ((kind, text[begin : begin + QUOTED].partition("\n")[0]),)  # type: ignore[return-value]

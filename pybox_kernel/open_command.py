@@ -1,0 +1,104 @@
+"""``pybox-kernel open``: clean copies of notebooks from strangers, and a JupyterLab with sealed kernels only."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from pybox_kernel.errors import ExitStatus, OptionError
+from pybox_kernel.install import DATA_KERNEL_NAME, KERNEL_NAME
+from pybox_kernel.journal import home_folder
+from pybox_kernel.notebook_cleaning import WORDS
+from pybox_kernel.notebook_copies import Copied, Copies, Outcome, copy_all
+from pybox_kernel.notebook_file import write
+from pybox_kernel.render.amounts import counted
+from pybox_kernel.safe_display import safe_name
+from pybox_kernel.sealed_lab import check_lab, run_lab
+
+__all__ = ["add_open_parser", "open_notebooks"]
+
+KERNELS: Final = {"stdlib": KERNEL_NAME, "data": DATA_KERNEL_NAME}
+LISTING: Final = "what-was-removed.txt"
+
+
+def add_open_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "open", help="open notebooks from strangers: clean copies, sealed kernels only", allow_abbrev=False
+    )
+    parser.add_argument("path", metavar="PATH", help="a notebook, or a folder with notebooks; it is not changed")
+    parser.add_argument("--to", metavar="FOLDER", help="where the copies go (PATH-opened): a new folder, or of before")
+    parser.add_argument("--image", choices=tuple(KERNELS), default="stdlib", help="what the notebooks' boxes have")
+    parser.add_argument("--only-copy", action="store_true", help="make the copies, and open nothing")
+    parser.add_argument("--no-browser", action="store_true", help="start JupyterLab, and say where it is")
+
+
+def open_notebooks(options: argparse.Namespace) -> int:
+    if not options.only_copy:
+        check_lab()
+    path = Path(options.path).absolute()
+    target = Path(options.to).absolute() if options.to else path.with_name(f"{path.stem}-opened")
+    if target == path or path in target.parents or target in path.parents:
+        raise OptionError("The copies cannot be in the folder that they are copies of.", "Name another with --to.")
+    home = home_folder().absolute()
+    copies = copy_all(path, target, home, KERNELS[options.image], show)
+    made = [outcome.copied for outcome in copies.outcomes if outcome.copied.copy_name]
+    for line in ending(copies, made):
+        print(line)
+    if not made:
+        return ExitStatus.USAGE
+    write(target / LISTING, "".join(f"{line}\n" for line in listing(copies)).encode())
+    print(f"The copies are in {safe_name(str(target), 1000)}; {LISTING} there has the details.")
+    if options.only_copy:
+        return ExitStatus.OK if len(made) == len(copies.outcomes) else ExitStatus.PROGRAM_FAILED
+    print("JupyterLab starts, with sealed kernels only; Ctrl-C here ends it.", flush=True)
+    first = made[0].copy_name if len(made) == 1 else ""
+    return run_lab(target.resolve(), home, first=first, browser=not options.no_browser)
+
+
+def show(outcome: Outcome) -> None:
+    print(said(outcome), flush=True)
+
+
+def said(outcome: Outcome) -> str:
+    """A line about one notebook."""
+    copied = outcome.copied
+    if copied.problem:
+        return f"✗ {copied.source}: not copied. {copied.problem}"
+    name = "" if copied.copy_name == copied.source else f" as {copied.copy_name}"
+    kept = f" ({outcome.kept})" if outcome.kept else ""
+    return f"✓ {copied.source}{name}{kept}: {counted(copied.cells, 'cell')}; {in_short(copied)}"
+
+
+def in_short(copied: Copied) -> str:
+    parts = [counted(copied.counts[kind], *WORDS[kind]) for kind in WORDS if kind in copied.counts]
+    return f"removed or made plain: {', '.join(parts)}" if parts else "nothing to remove"
+
+
+def ending(copies: Copies, made: Sequence[Copied]) -> Iterator[str]:
+    yield ""
+    failed = len(copies.outcomes) - len(made)
+    others = f", {failed} not" if failed else ""
+    yield f"{counted(len(made), 'notebook')} copied{others}." if copies.outcomes else "There is no notebook in it."
+    if copies.others:
+        yield f"{counted(copies.others, 'file')} of other kinds left where they are."
+    if copies.archives:
+        yield f"Not looked into: {', '.join(copies.archives)}. To open notebooks in there, unpack it first."
+    if copies.unfinished:
+        yield copies.unfinished
+
+
+def listing(copies: Copies) -> Iterator[str]:
+    """All that is known of the copies, as lines."""
+    yield "These notebooks are copies. The originals are as they were."
+    yield "Cells have the numbers they have in the originals; markup that is shown as text has a space put into it."
+    yield from ending(copies, [outcome.copied for outcome in copies.outcomes if outcome.copied.copy_name])
+    for outcome in copies.outcomes:
+        yield ""
+        yield said(outcome)
+        for cell, kind, text in outcome.copied.quotes:
+            where = f"cell {cell}" if cell else "notebook"
+            yield f"    {where}, {WORDS[kind][0]}: {text}"
+        if left := sum(outcome.copied.counts.values()) - len(outcome.copied.quotes):
+            yield f"    and {left:,} more"

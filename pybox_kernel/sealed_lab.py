@@ -1,0 +1,235 @@
+"""A JupyterLab for notebooks of strangers: sealed kernels only, nothing of the user's own Jupyter, nothing fetched.
+
+What the server and the page may do is decided here and by no configuration of the user's, the environment's or the
+computer's: those may name other kernels, language servers, terminals, and extensions that ask other computers.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
+from jupyter_core.paths import jupyter_path
+
+from pybox_kernel.errors import ExitStatus, PyBoxError, SetupError
+from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
+
+__all__ = ["SealedKernels", "check_lab", "run_lab"]
+
+WIDGETS: Final = "@jupyter-widgets/jupyterlab-manager"
+"""The one extension of Lab besides its own: it draws the panel of a cell that runs."""
+KERNELS: Final = "PYBOX_LAB_KERNELS"
+"""In the environment of the server: the folder with the kernels it knows."""
+NOT_FOR_A_COPY: Final = ("JUPYTER", "JUPYTERLAB", "IPYTHON", "PYTHONSTARTUP")
+"""How the names begin of what would bring the user's own settings in."""
+DISABLED: Final = (
+    "@jupyterlab/apputils-extension:announcements",
+    "@jupyterlab/extensionmanager-extension",
+    "@jupyterlab/terminal-extension",
+    "@jupyterlab/mermaid-extension",
+    "@jupyterlab/debugger-extension",
+    "@jupyterlab/htmlviewer-extension",
+    "@jupyterlab/vega5-extension",
+)
+END_SECONDS: Final = 20.0
+
+
+class SealedKernels(KernelSpecManager):
+    """Knows the sealed kernels only. (Jupyter's own list of allowed kernels hides the others; asked for by name, they
+    start all the same.)"""
+
+    def find_kernel_specs(self) -> dict[str, str]:
+        folder = Path(os.environ[KERNELS])
+        return {name: str(folder / name) for name in DISPLAY_NAMES}
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        found = self.find_kernel_specs().get(kernel_name)
+        if found is None:
+            raise NoSuchKernel(kernel_name)
+        spec: KernelSpec = KernelSpec.from_resource_dir(found)
+        return spec
+
+
+def check_lab() -> None:
+    """Raises SetupError where there is no JupyterLab in this Python environment."""
+    if find_spec("jupyterlab") is None:
+        raise SetupError(
+            "JupyterLab is not installed beside PyBox.",
+            'Install it with `pip install "pybox-kernel[lab]"`, or use --only-copy.',
+        )
+
+
+def run_lab(folder: Path, home: Path, *, first: str = "", browser: bool = True) -> int:
+    """Runs JupyterLab on ``folder`` until it is ended by Ctrl-C, SIGTERM or its own menu; the exit status.
+
+    ``first`` is the notebook it opens, as a path from the folder. Its settings, and the copies of the kernels it
+    knows, are in a folder in ``home`` that is gone afterwards. Raises SetupError and PyBoxError.
+    """
+    check_lab()
+    with state_folder(home) as state:
+        install(prefix=str(state))
+        configure(folder, state, first, browser=browser)
+        command = [sys.executable, "-P", "-m", "jupyterlab", f"--config={state / 'jupyter.json'}"]
+        # Jupyter obeys a jupyter_config.py where it is started, and that may be a stranger's folder.
+        with ended_by_signals(subprocess.Popen(command, cwd=state, env=environment(state))) as server:
+            status = server.wait()
+    return ExitStatus.OK if status in (0, -signal.SIGTERM, -signal.SIGINT) else ExitStatus.PYBOX_FAILED
+
+
+@contextmanager
+def state_folder(home: Path) -> Iterator[Path]:
+    state = home / "lab" / secrets.token_hex(8)
+    try:
+        state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        state.mkdir(mode=0o700)
+    except OSError as error:
+        raise PyBoxError(
+            f"{state.parent} cannot be written to: {error.strerror}.", "Make room there, or set PYBOX_HOME."
+        ) from error
+    try:
+        yield state
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
+
+
+@contextmanager
+def ended_by_signals(server: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Passes SIGTERM on; at SIGINT, which a terminal sends to both, waits for the server's own end."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        server.terminate()
+
+    before = [signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        yield server
+    finally:
+        server.terminate()
+        try:
+            server.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+        for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+            signal.signal(number, handler)
+
+
+def environment(state: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_FOR_A_COPY)}
+    return {
+        **kept,
+        "PYBOX_HOME": str(state.parent.parent),
+        KERNELS: str(state / "share" / "jupyter" / "kernels"),
+        "JUPYTER_NO_CONFIG": "1",
+        "JUPYTER_DATA_DIR": str(state / "data"),
+        "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
+        "IPYTHONDIR": str(state / "ipython"),
+        "TMPDIR": str(state),  # Jupyter makes its empty configuration there, and leaves it
+    }
+
+
+def configure(folder: Path, state: Path, first: str, *, browser: bool) -> None:
+    """Writes the configuration of the server, and of the page."""
+    for name in ("runtime", "settings", "user", "workspaces", "extensions", "data", "ipython"):
+        (state / name).mkdir(mode=0o700)
+    copy_widgets(state / "extensions")
+    write(state / "jupyter.json", configuration(folder, state, first, browser=browser))
+    write(state / "settings" / "page_config.json", {"disabledExtensions": dict.fromkeys(DISABLED, True)})
+    write(state / "settings" / "overrides.json", OVERRIDES)
+
+
+OVERRIDES: Final = {
+    "@jupyterlab/apputils-extension:notification": {
+        "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": False,
+    },
+}  # fmt: skip
+
+
+def configuration(folder: Path, state: Path, first: str, *, browser: bool) -> dict[str, Any]:
+    return {
+        "Application": {"log_level": 40},
+        "ServerApp": {
+            "ip": "127.0.0.1",
+            "allow_remote_access": False,
+            "allow_root": True,
+            "answer_yes": True,
+            "jpserver_extensions": {"jupyterlab": True},
+            "kernel_spec_manager_class": f"{__name__}.{SealedKernels.__name__}",
+            "open_browser": browser,
+            "quit_button": True,
+            "root_dir": str(folder),
+            "terminals_enabled": False,
+            "tornado_settings": {"headers": dict(headers())},
+        },
+        "MappingKernelManager": {"default_kernel_name": KERNEL_NAME},
+        "FileContentsManager": {"delete_to_trash": False},
+        "LabApp": {
+            "app_settings_dir": str(state / "settings"),
+            "check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+            "default_url": f"/lab/tree/{first}" if first else "/lab",
+            "extension_manager": "readonly",
+            "extra_labextensions_path": [],
+            "labextensions_path": [str(state / "extensions")],
+            "news_url": None,
+            "user_settings_dir": str(state / "user"),
+            "workspaces_dir": str(state / "workspaces"),
+        },
+    }
+
+
+def headers() -> Mapping[str, str]:
+    """What a browser holds the page to, should markup or script get into it in spite of all."""
+    own = " ".join(own_scripts())
+    policy = {
+        "default-src": "'none'",
+        "script-src": f"'self' 'unsafe-eval' {own}",
+        "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data: blob:",
+        "font-src": "'self' data:",
+        "connect-src": "'self'",
+        "worker-src": "'self' blob:",
+        "manifest-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'self'",
+        "frame-ancestors": "'none'",
+    }
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "Referrer-Policy": "no-referrer",
+        "X-DNS-Prefetch-Control": "off",
+    }
+
+
+def own_scripts() -> Iterator[str]:
+    """The hashes of the scripts that stand in Lab's own page."""
+    found = find_spec("jupyterlab")
+    assert found is not None
+    assert found.origin is not None
+    page = Path(found.origin).with_name("static").joinpath("index.html").read_text(encoding="utf-8")
+    for script in re.findall(r"<script>(.*?)</script>", page, re.DOTALL):
+        yield f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def copy_widgets(target: Path) -> None:
+    for place in jupyter_path("labextensions"):
+        if (Path(place) / WIDGETS / "package.json").is_file():
+            shutil.copytree(Path(place) / WIDGETS, target / WIDGETS)
+            return
+
+
+def write(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
