@@ -1,6 +1,7 @@
 """What ``run_python`` answers, as data: bounded to what a model can use, and with the receipt.
 
-Everything but the verdict and the receipt is the program's word. Pictures stand beside it: here is their number.
+Everything but the verdict, the advice and the receipt is the program's word. Pictures stand beside it: here is their
+number. Some clients show a model this alone, and others the text of ``mcp_words`` alone: each says all there is to say.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from pydantic import BaseModel, ConfigDict
 from pybox_kernel.box_files import OutputFile
 from pybox_kernel.carry_facts import Carried
 from pybox_kernel.displays import Display, Picture
+from pybox_kernel.mcp_advice import advice, verdict
+from pybox_kernel.mcp_asks import Ceilings
 from pybox_kernel.mcp_text import cut
 from pybox_kernel.receipt import Receipt, Said, Stream
-from pybox_kernel.render.ending import ending
+from pybox_kernel.render.amounts import counted
 from pybox_kernel.runner import RunResult
 from pybox_kernel.safe_display import SafeText, safe_name, safe_text
 
@@ -38,7 +41,9 @@ MOST_DISPLAYED: Final = 6_000
 MOST_FILE_BYTES: Final = 64 << 10
 """Of all files that are returned together, pictures aside."""
 ENDS_OF_FILE: Final = 2_000
-"""Bytes of the beginning, and of the end, of a text for which there is no room."""
+"""Bytes of the beginning, and of the end, of a file that is text and for which there is no room."""
+MOST_ENDS: Final = 4
+"""Files of which these are returned."""
 MOST_PICTURES: Final = 8
 MOST_PICTURE_BYTES: Final = 1 << 20
 """Of all pictures together, before base64."""
@@ -101,13 +106,23 @@ class SessionFacts(Model):
     """Names carried now, for its next call."""
     bytes: int
 
+    @property
+    def in_words(self) -> str:
+        has = f"has {counted(self.names, 'name')} for its next call ({self.bytes:,} bytes)"
+        if not self.new:
+            return f"The session {has}."
+        again = "again, since what it had was forgotten to make room" if self.forgotten_before else "anew"
+        return f"The session began {again}; it {has}."
+
 
 class Answer(Model):
     note: str
-    ok: bool
-    """It ran to its end, without an error."""
     verdict: str
     """How it ended, as seen from outside of the box."""
+    advice: tuple[str, ...]
+    """What to do next. This and the verdict are PyBox's words."""
+    ok: bool
+    """It ran to its end, without an error."""
     stdout: Output
     stderr: Output
     value: Text | None
@@ -150,7 +165,11 @@ OWN_PARTS: Final = ("ErrorSaid", "NotReturned", "Output", "Returned", "SessionFa
 
 
 def answered(
-    result: RunResult, displays: Sequence[Display], wanted: Sequence[str], session: SessionFacts | None
+    result: RunResult,
+    displays: Sequence[Display],
+    wanted: Sequence[str],
+    session: SessionFacts | None,
+    ceilings: Ceilings,
 ) -> Answered:
     """``displays`` came in this order; ``wanted`` are the names of the files that were asked for."""
     receipt, said = result.receipt, result.receipt.said
@@ -160,8 +179,9 @@ def answered(
     files, not_returned = returned(result, wanted)
     answer = Answer(
         note=NOTE,
+        verdict=verdict(receipt),
+        advice=(*advice(receipt, ceilings), *([session.in_words] if session is not None else [])),
         ok=receipt.ok,
-        verdict=ending(receipt).verdict,
         stdout=output(result.stdout, said.stdout, MOST_STDOUT),
         stderr=output(result.stderr, said.stderr, MOST_STDERR),
         value=value,
@@ -238,23 +258,25 @@ def returned(result: RunResult, wanted: Sequence[str]) -> tuple[tuple[Returned, 
     why_not = {found.name: found.why for found in result.receipt.said.not_brought}
     files: list[Returned] = []
     missing: list[NotReturned] = []
-    room = MOST_FILE_BYTES
+    room, ends = MOST_FILE_BYTES, MOST_ENDS
     for name in wanted:
         file = made.get(name)
         if file is None:
             shown = safe_name(name)
             missing.append(NotReturned(name=shown, why=why_not.get(shown, "the program made or changed no such file")))
             continue
-        found = returned_file(file, room)
+        found = returned_file(file, room, with_ends=ends > 0)
         if found.complete:
             room -= len(file.data)
+        elif found.text is not None:
+            ends -= 1
         files.append(found)
     return tuple(files), tuple(missing)
 
 
-def returned_file(file: OutputFile, room: int) -> Returned:
+def returned_file(file: OutputFile, room: int, *, with_ends: bool = True) -> Returned:
     whole = len(file.data) <= room
-    text = plain_text(file.data) if whole else ends_of(file.data)
+    text = plain_text(file.data) if whole else ends_of(file.data) if with_ends else None
     return Returned(
         name=safe_name(file.name, 1000),
         bytes=len(file.data),

@@ -61,7 +61,8 @@ def mcp(options: argparse.Namespace) -> int:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise SetupError(
-            "The MCP server needs the package mcp, which is not installed.", "Run `pip install 'pybox-kernel[mcp]'`."
+            "The MCP server needs the package mcp, of version 2, which is not installed.",
+            "Run `pip install 'pybox-kernel[mcp]'`.",
         ) from None
     ceilings = mcp_asks.Ceilings.read(options.images, options.max_timeout, files=options.files, carry=options.carry)
     log_to_stderr()

@@ -203,8 +203,8 @@ class Runs:
         for notice in result.notices:
             log.warning("%s", notice)
         facts = session.facts() if session is not None else None
-        answer, pictures = answered(result, watch.displays, call.return_files, facts)
-        return Outcome(answer, pictures, in_words(answer, self._ceilings))
+        answer, pictures = answered(result, watch.displays, call.return_files, facts, self._ceilings)
+        return Outcome(answer, pictures, in_words(answer))
 
     async def _report(self, context: ServerRequestContext[Any], watch: Watch, place: Place) -> None:
         """Progress is seconds since the call came; the last of them is when the program is stopped at the latest."""

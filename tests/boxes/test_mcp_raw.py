@@ -22,6 +22,7 @@ from pybox_kernel.image_store import ImageStore, RecordedImage
 from tests.boxes.conftest import Installation
 from tests.boxes.mcp_raw import RawClient, mcp_command
 from tests.conftest import Outside
+from tests.fences import outside_of_fences
 
 pytestmark = pytest.mark.engine
 
@@ -196,21 +197,6 @@ def test_what_a_program_prints_is_never_a_message_and_never_leaves_its_fence(ser
     assert "FORGED" in text
     for hidden in ("\x1b", "\u202e", "\x00"):
         assert hidden not in json.dumps(result, ensure_ascii=False)
-
-
-def outside_of_fences(text: str) -> str:
-    """As CommonMark has fences: one is closed by the first line of as many backticks or more, and nothing else."""
-    kept, fence = [], 0
-    for line in text.split("\n"):
-        ticks = len(line) - len(line.lstrip("`"))
-        if not fence and ticks >= 3:
-            fence = ticks
-        elif fence and ticks >= fence and not line.strip("` "):
-            fence = 0
-        elif not fence:
-            kept.append(line)
-    assert not fence
-    return "\n".join(kept)
 
 
 @pytest.mark.parametrize(
