@@ -1,8 +1,8 @@
 """The chain of a notebook's receipts: that what a cell got is what an earlier one left, checked from the file alone.
 
-Receipts stand in a notebook's file without their JSON. So the message that shows one has a link in its metadata, a few
-dozen bytes for each group: which run it is of, what went in and from which run, what came out. A file can be changed
-by anyone, its links included: a chain that holds says that they agree with one another.
+Receipts stand in a notebook's file without their JSON. So the statement on each has a link, a few dozen bytes for each
+group: which run it is of, what went in and from which run, what came out. A file can be changed by anyone, its links
+included: a chain that holds says that they agree with one another, and ``receipt_check`` whether they were made here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any, Final, NamedTuple
 
 from pybox_kernel.carry_facts import CarriedGroup
 from pybox_kernel.receipt import Receipt
+from pybox_kernel.statement import Claim, Statement
 
-__all__ = ["KEY", "MOST_LISTED", "Break", "Link", "breaks", "link_of", "links_in", "metadata_of"]
-
-KEY: Final = "pybox"
-"""In the metadata of the output that shows a receipt."""
+__all__ = ["MOST_LISTED", "Break", "Link", "breaks", "link_of", "link_text", "links_in"]
 
 MOST_LISTED: Final = 32
 """Groups each way; of more only the number, and they cannot be checked."""
+
+MOST_BREAKS: Final = 200
+"""That are found: of a file that was made to have more, nobody reads them all."""
 
 MOST_BYTES: Final = 64 << 20
 LONGEST_NAMES: Final = 120
@@ -110,10 +111,10 @@ def entry(group: CarriedGroup) -> Entry:
     return Entry(names[:LONGEST_NAMES], group.bytes, digest)
 
 
-def metadata_of(receipt: Receipt) -> dict[str, object]:
-    """For the message that shows the receipt."""
+def link_text(receipt: Receipt) -> str | None:
+    """The link as a statement has it; None where nothing was carried."""
     link = link_of(receipt)
-    return {KEY: str(link)} if link is not None and (link.put_in or link.left or link.more) else {}
+    return str(link) if link is not None and (link.put_in or link.left or link.more) else None
 
 
 def links_in(notebook: bytes) -> list[Link]:
@@ -131,24 +132,31 @@ def links_in(notebook: bytes) -> list[Link]:
 def links_of(cells: Sequence[Mapping[str, Any]]) -> Iterator[Link]:
     for cell in cells:
         for output in cell.get("outputs", ()):
-            link = Link.of((output.get("metadata") or {}).get(KEY))
+            claim = Claim.of(output.get("metadata"))
+            stated = Statement.of(claim.text) if claim is not None else None
+            link = Link.of(stated.carried) if stated is not None else None
             if link is not None:
                 yield link
 
 
 def breaks(links: Sequence[Link]) -> list[Break]:
     """Where the chain does not hold; empty where all that went into a cell is what the run left that it is said to
-    come from."""
+    come from. At most some more than ``MOST_BREAKS``."""
     left: dict[str, list[Link]] = {}
+    exact: dict[tuple[str, int, str], list[str]] = {}
     for link in links:
         left.setdefault(link.run[:8], []).append(link)
-    found = []
+        for it in link.left:
+            exact.setdefault((link.run[:8], it.size, it.digest), []).append(it.names)
+    found: list[Break] = []
     for link in links:
+        if len(found) >= MOST_BREAKS:
+            break
         for names, size, digest, run in link.put_in:
-            sources = left.get(run, [])
-            listed = [it for source in sources for it in source.left]
-            if any(is_of(names, it.names) and (size, digest) == (it.size, it.digest) for it in listed):
+            if any(is_of(names, it) for it in exact.get((run, size, digest), ())[:MOST_LISTED]):
                 continue
+            sources = left.get(run, [])
+            listed = [it for source in sources[:MOST_LISTED] for it in source.left]
             if not sources:
                 why = "the receipt of the run that it came from is not here"
             elif any(is_of(names, it.names) for it in listed):

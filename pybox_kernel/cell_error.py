@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pybox_kernel.safe_display import safe_name, safe_text
 
@@ -26,6 +26,15 @@ class PyBoxCellError(Exception):
     def refusal(cls, message: str, advice: str) -> Self:
         """For a cell of which nothing was run."""
         return cls(message, [safe_text(f"{cls.__name__}: {message}\n{advice}")])
+
+    @classmethod
+    def of(cls, name: str, value: str, lines: Sequence[str] = (), receipt: Receipt | None = None) -> Self:
+        """For the error with this name and value."""
+        return cls(f"{name}: {value}", lines, receipt)
+
+    def as_output(self) -> dict[str, Any]:
+        """As it stands in a notebook's file."""
+        return {"output_type": "error", "ename": type(self).__name__, "evalue": str(self), "traceback": self._lines}
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows of it."""

@@ -15,17 +15,18 @@ from typing import Any, Final, NamedTuple
 from pybox_kernel.answers import Standing, answer, help_on_options
 from pybox_kernel.carry_commands import carried, in_short, obey
 from pybox_kernel.carry_groups import Mode
+from pybox_kernel.cell_record import CellRecord
 from pybox_kernel.commands import Command, Options, command_of, options_of
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError
 from pybox_kernel.failures import Failure, exit_status, failure, failure_of_pybox
 from pybox_kernel.outbox import Outbox, Text
-from pybox_kernel.page import Page, Publish
+from pybox_kernel.page import Page, Publish, notice_bundle
 from pybox_kernel.policy import STDLIB, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.words import words
 from pybox_kernel.runner import RunResult, Stop
-from pybox_kernel.safe_display import safe_name, safe_text
+from pybox_kernel.safe_display import SafeText, safe_name, safe_text
 from pybox_kernel.session import Asks, Carry, Session, share_folder
 from pybox_kernel.session_cells import SessionCells
 from pybox_kernel.values import ValuesAsked, checked_wanted, taken
@@ -66,7 +67,7 @@ class CellExecutor:
         names: MutableMapping[str, Any] | None = None,
         carry: Mode = "off",
     ) -> None:
-        self.page = Page(publish, look, self.stop)
+        self.page = Page(publish, look, self.stop, CellRecord(raises=names is not None))
         self.cells = SessionCells()
         """Those that were executed. Whoever has a cell executed adds it, once nobody waits for an answer."""
         self._standing = standing
@@ -86,6 +87,8 @@ class CellExecutor:
     async def execute(self, code: str, number: int) -> Executed | None:
         """Executes the cell with this number. Nothing it does is raised here, nor is what goes wrong with it. None
         after ``end``: nothing is run any more."""
+        if self._names is None:  # else whoever knows the whole cell has said that it begins
+            self.page.record.begin(number, code)
         try:
             checked_source(STDLIB, code)  # before anything is looked for in a text of any size
             command = command_of(code)
@@ -93,15 +96,15 @@ class CellExecutor:
                 program, asked = options_of(code)
                 if not asked.help:
                     return await self._execute(program, asked, self._values(asked), number)
-                self.page.show(help_on_options())
+                self.page.answer(help_on_options())
             elif command.name == "use":
                 self._use(command.options)
             elif command.name == "carry":
                 self._steer(command.words)
             elif command.name == "guard":
-                self.page.notice(safe_text(self._sealed()))
+                self._answered(safe_text(self._sealed()))
             else:
-                self.page.show(await asyncio.to_thread(self._answer, command))
+                self.page.answer(await asyncio.to_thread(self._answer, command))
         except Exception as error:
             if not isinstance(error, PyBoxError):
                 log.exception("A cell could not be executed")
@@ -172,6 +175,7 @@ class CellExecutor:
         with suppress(PyBoxError):
             if not self._ended:
                 self._session().expect(image)
+        self.page.record.keys.prepare()
 
     def _options(self, asked: Options) -> Options:
         return asked.over(self._used).over(self._standing())
@@ -232,14 +236,17 @@ class CellExecutor:
             share_folder(options.output)
         self._used = options
         asked = f"Cells below ask for {self._used}." if str(self._used) else "Cells below ask for nothing special."
-        self.page.notice(safe_name(f"{asked} What each gets stands on its receipt."))
+        self._answered(safe_name(f"{asked} What each gets stands on its receipt."))
 
     def _steer(self, words: Sequence[str]) -> None:
         done = obey(self.carry, words)
         if done is None:
-            self.page.show(carried(self.carry))
+            self.page.answer(carried(self.carry))
         else:
-            self.page.notice(safe_text(done))
+            self._answered(safe_text(done))
+
+    def _answered(self, sentence: SafeText) -> None:
+        self.page.answer(notice_bundle(sentence))
 
     def _answer(self, command: Command) -> Mapping[str, str]:
         image = self._used.over(self._standing()).image or STDLIB.image

@@ -1,4 +1,4 @@
-"""The command line: ``pybox-kernel run | open | mcp | setup | image | doctor | cleanup | install``."""
+"""The command line: ``pybox-kernel run | open | mcp | setup | image | doctor | cleanup | check | key | install``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from pybox_kernel import __version__, session
 from pybox_kernel.answers import MARKS
+from pybox_kernel.check_command import add_parsers, check, key
 from pybox_kernel.displays import Display
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
@@ -95,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
     cleanup = commands.add_parser("cleanup", help="remove boxes that dead sessions left", allow_abbrev=False)
     cleanup.add_argument("--json", action="store_true", help="what was done, as JSON")
+    add_parsers(commands)
     place = commands.add_parser("install", help="install the kernel into a Jupyter", allow_abbrev=False)
     where = place.add_mutually_exclusive_group(required=True)
     where.add_argument("--user", action="store_true", help="for this user")
@@ -117,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "image": image,
         "doctor": doctor,
         "cleanup": cleanup,
+        "check": check,
+        "key": key,
         "install": place,
     }
     try:

@@ -25,7 +25,7 @@ from traitlets import Bool, Enum, TraitError, Unicode, validate
 from pybox_kernel.answers import help_on_options
 from pybox_kernel.cell_error import PyBoxCellError
 from pybox_kernel.cell_executor import CellExecutor
-from pybox_kernel.commands import CELL_MAGIC, MAGIC, Options, read_command
+from pybox_kernel.commands import CELL_MAGIC, MAGIC, Options, command_of, first_line, read_command
 from pybox_kernel.errors import OptionError
 from pybox_kernel.guard import HOST
 from pybox_kernel.input_guard import GUARDED, InputGuard
@@ -112,8 +112,9 @@ class PyBoxMagics(Magics):
     @cell_magic(GUARDED)  # type: ignore[arg-type]
     def guarded(self, line: str, cell: str) -> None:  # noqa: ARG002 - IPython gives both
         """A cell that is sealed because the guard is on."""
-        self._tell(f"Sealed, for the guard is on. A cell that begins with `{HOST}` is not.")
-        self._run(cell)
+        told = f"Sealed, for the guard is on. A cell that begins with `{HOST}` is not."
+        self._begun(sealed=True)[0].page.notice(safe_text(told))
+        self._run(cell, sealed=True)
 
     def _command(self, line: str) -> None:
         try:
@@ -124,8 +125,8 @@ class PyBoxMagics(Magics):
             self.guard.on = command.words == ("on",)
         self._run(f"{MAGIC} {line}")
 
-    def _run(self, code: str) -> None:
-        executor, number = self._executor(), self._number()
+    def _run(self, code: str, *, sealed: bool = False) -> None:
+        executor, number = self._begun(sealed=sealed)
         self._error, executor.page.has_widgets = (), self._has_widgets()
         with interrupts() as words:
             executed = self._waited_for(executor, executor.execute(code, number), words)
@@ -134,8 +135,7 @@ class PyBoxMagics(Magics):
         executor.cells.add(number, code)
         if executed.failure is not None:
             receipt = executed.result.receipt if executed.result is not None else None
-            told = f"{executed.failure.ename}: {executed.failure.evalue}"
-            raise PyBoxCellError(told, self._error, receipt)
+            raise PyBoxCellError.of(executed.failure.ename, executed.failure.evalue, self._error, receipt)
 
     def _waited_for(self, executor: CellExecutor, cell: Coroutine[Any, Any, T], words: SimpleQueue[bool]) -> T:
         """Has ``cell`` executed in a thread. On ``words``, False asks for its end, and True says that it is over."""
@@ -174,6 +174,16 @@ class PyBoxMagics(Magics):
                 self._publish, self._look, self._standing, lambda: GUARD[self.guard.on], self._shell.user_ns
             )
         return self._executors[process]
+
+    def _begun(self, *, sealed: bool = False) -> tuple[CellExecutor, int]:
+        """The executor, and the number of the cell that runs, which its record begins with. ``sealed``: all of it is,
+        whatever it looks like."""
+        executor, number = self._executor(), self._number()
+        running = getattr(self._shell.displayhook, "exec_result", None)
+        source = getattr(getattr(running, "info", None), "raw_cell", None)
+        whole = isinstance(source, str) and (sealed or is_sealed_whole(source))
+        executor.page.record.begin(number, source if whole else None)
+        return executor, number
 
     def _standing(self) -> Options:
         return Options(image=self.image, timeout=self.timeout or None, quiet=self.quiet, no_raise=self.no_raise)
@@ -219,7 +229,7 @@ class PyBoxMagics(Magics):
             )
 
     def _tell(self, sentence: str) -> None:
-        self._executor().page.notice(safe_text(sentence))
+        self._begun()[0].page.notice(safe_text(sentence))
 
     def _is_magic(self, name: str) -> bool:
         return self._shell.find_cell_magic(name) is not None or self._shell.find_line_magic(name) is not None
@@ -227,6 +237,14 @@ class PyBoxMagics(Magics):
     def complete(self, _: InteractiveShell, event: Any) -> list[str]:
         """What could be written at the cursor, in a line with ``%pybox`` or ``%%pybox``."""
         return offered(event.text_until_cursor, self._shell.user_ns)
+
+
+def is_sealed_whole(cell: str) -> bool:
+    """Whether nothing of it runs outside of a box."""
+    try:
+        return first_line(cell)[1].split(None, 1)[:1] == [CELL_MAGIC] or command_of(cell) is not None
+    except OptionError:
+        return False
 
 
 @contextmanager

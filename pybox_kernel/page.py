@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
+from pybox_kernel.cell_record import CellRecord
 from pybox_kernel.displays import Display
 from pybox_kernel.failures import Failure
 from pybox_kernel.outbox import Outbox, Text
@@ -16,10 +17,10 @@ from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.html import notice_html
 from pybox_kernel.running_panel import RunningPanel
-from pybox_kernel.safe_display import SafeText
+from pybox_kernel.safe_display import SafeText, safe_text
 from pybox_kernel.session_receipts import SessionReceipts
 
-__all__ = ["Page", "Publish"]
+__all__ = ["Page", "Publish", "notice_bundle"]
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +38,20 @@ class Page:
     "static" is always the latter, "running" too, but with the panel while a cell runs; "none" is nothing. All methods
     are called on the event loop; panels of receipts need one that goes on when the cell is over."""
 
-    def __init__(self, publish: Publish, look: Callable[[], str], stop: Callable[[], None]) -> None:
+    def __init__(
+        self, publish: Publish, look: Callable[[], str], stop: Callable[[], None], record: CellRecord | None = None
+    ) -> None:
         self.has_widgets = False
         self._publish = publish
         self._look = look
-        self._panels = Panels(self.show, lambda delay, put_out: asyncio.get_running_loop().call_later(delay, put_out))
+        self.record = record or CellRecord()
+        """Of what is shown under the cell that runs."""
+        self._told_unsigned = False
+        self._panels = Panels(
+            self.show,
+            lambda delay, put_out: asyncio.get_running_loop().call_later(delay, put_out),
+            self.record.statement,
+        )
         self._running = RunningPanel(self.show, stop)
         self.receipts = SessionReceipts()
         self._in_mid_line = False
@@ -63,24 +73,28 @@ class Page:
 
     def output(self, item: Text) -> None:
         self._in_mid_line = not item.text.endswith("\n")
-        self._publish("stream", {"name": item.stream, "text": item.text})
+        self._put("stream", {"name": item.stream, "text": item.text})
 
     def display(self, display: Display, execution_count: int) -> None:
         data = bundle(display)
         self._in_mid_line = False
         if display.result:
             content = {"data": data, "metadata": {}, "execution_count": execution_count}
-            self._publish("execute_result", content)
+            self._put("execute_result", content)
         else:
-            self.show(data)
+            self._put("display_data", {"data": data, "metadata": {}, "transient": {}})
 
     def notice(self, text: SafeText) -> None:
         """A word of PyBox's own, which a program's display cannot look like."""
-        self.show({"text/plain": f"PyBox: {text}", "text/html": notice_html(text)})
+        self._put("display_data", {"data": notice_bundle(text), "metadata": {}, "transient": {}})
+
+    def answer(self, data: Mapping[str, Any]) -> None:
+        """All that comes of a cell that is a word to PyBox."""
+        self.show(data, metadata=self.record.statement(data))
 
     def error(self, failure: Failure) -> None:
         self._in_mid_line = False
-        self._publish("error", failure._asdict())
+        self._put("error", failure._asdict())
 
     def error_as_text(self, failure: Failure) -> None:
         """Where it is to be no error of the notebook."""
@@ -89,6 +103,7 @@ class Page:
     def receipt(self, receipt: Receipt, execution_count: int, *, shown: bool = True) -> None:
         self.receipts.add(execution_count, receipt)
         if shown and self._look() != "none":
+            self._tell_of_the_key()
             self._panels.show(receipt, alive=self._alive, in_mid_line=self._in_mid_line)
         self._in_mid_line = False
 
@@ -100,6 +115,19 @@ class Page:
     def close(self) -> None:
         self._running.close()
         self._panels.close()
+
+    def _put(self, message: str, content: Mapping[str, Any]) -> None:
+        """Shows something under the cell that is not its receipt."""
+        self.record.add(message, content)
+        self._publish(message, content)
+
+    def _tell_of_the_key(self) -> None:
+        """Once, where receipts cannot be signed."""
+        self.record.keys.prepare()
+        problem = self.record.keys.problem
+        if problem is not None and not self._told_unsigned:
+            self._told_unsigned = True
+            self.notice(safe_text(f"Receipts are not signed, so nobody can check them later. {problem}"))
 
     def show(
         self,
@@ -114,3 +142,7 @@ class Page:
     @property
     def _alive(self) -> bool:
         return self.has_widgets and self._look() == "panel"
+
+
+def notice_bundle(text: SafeText) -> dict[str, str]:
+    return {"text/plain": f"PyBox: {text}", "text/html": notice_html(text)}

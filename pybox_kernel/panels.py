@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
-from pybox_kernel.carry_chain import metadata_of
+from pybox_kernel.cell_record import PanelShown
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render import widget
 
@@ -27,6 +27,14 @@ class Show(Protocol):
         message: str = "display_data",
         metadata: Mapping[str, object] = ...,
     ) -> None: ...
+
+
+class Stated(Protocol):
+    """The metadata with the statement on a receipt: see ``CellRecord.statement``."""
+
+    def __call__(
+        self, data: Mapping[str, Any], receipt: Receipt | None = None, panel: PanelShown | None = None
+    ) -> Mapping[str, object]: ...
 
 
 class Later(Protocol):
@@ -52,8 +60,9 @@ class Panels:
     cannot be told to replace. For it, ``reopen`` brings back the last ``MOST_REOPENED``.
     """
 
-    def __init__(self, show: Show, later: Later) -> None:
+    def __init__(self, show: Show, later: Later, stated: Stated) -> None:
         self._show = show
+        self._stated = stated
         self._later = later
         self._alive: deque[Panel] = deque()
         self._closed: deque[tuple[str, str]] = deque(maxlen=MOST_REOPENED)
@@ -62,13 +71,14 @@ class Panels:
 
     def show(self, receipt: Receipt, *, alive: bool, in_mid_line: bool = False) -> None:
         still = widget.bundle(receipt, in_mid_line=in_mid_line)
-        metadata = metadata_of(receipt)
         if not alive:
-            self._show(still, metadata=metadata)
+            self._show(still, metadata=self._stated(still, receipt))
             return
         while len(self._alive) >= MOST_ALIVE:
             self._put_out()
-        panel = Panel(still, widget.panel(receipt), uuid4().hex, metadata)
+        shown = widget.panel(receipt)
+        metadata = self._stated(still, receipt, PanelShown(shown.model_id, shown.value))
+        panel = Panel(still, shown, uuid4().hex, metadata)
         self._alive.append(panel)
         self._show(widget.with_panel(still, panel.widget), panel.display_id, metadata=metadata)
         self._later(fresh_seconds(), lambda: self._put_out_with(panel))

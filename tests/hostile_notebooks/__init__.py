@@ -14,7 +14,7 @@ from tests.hostile_notebooks.making import FILES, SPECIAL, HostileFile
 
 __all__ = ["FILES", "MODULES", "SPECIAL", "HostileFile", "write_corpus"]
 
-MODULES: Final = ("contents", "documents", "names")
+MODULES: Final = ("contents", "documents", "names", "receipts")
 for module in MODULES:
     import_module(f"{__name__}.{module}")
 

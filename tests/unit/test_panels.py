@@ -44,6 +44,10 @@ class Clock:
         self.waiting.append((delay, callback))
 
 
+def stated(*_: object) -> Mapping[str, object]:
+    return {}
+
+
 @pytest.fixture
 def page() -> Any:
     yield Page()
@@ -56,14 +60,14 @@ def models() -> int:
 
 def test_without_widgets_no_model_is_made(page: Any) -> None:
     before = models()
-    Panels(page.show, Clock()).show(receipt(), alive=False)
+    Panels(page.show, Clock(), stated).show(receipt(), alive=False)
     [data] = page.outputs
     assert set(data) == {"text/plain", "text/html"}
     assert (page.by_id, models()) == ({}, before)
 
 
 def test_the_oldest_panels_are_replaced_by_the_same_receipt_without_widgets(page: Any) -> None:
-    panels = Panels(page.show, Clock())
+    panels = Panels(page.show, Clock(), stated)
     panels.show(receipt(), alive=True)
     a_panels_models = models()
     for _ in range(MOST_ALIVE + 2):
@@ -76,7 +80,7 @@ def test_the_oldest_panels_are_replaced_by_the_same_receipt_without_widgets(page
 
 
 def test_at_the_end_every_panel_is_replaced_and_no_model_is_left(page: Any) -> None:
-    panels = Panels(page.show, Clock())
+    panels = Panels(page.show, Clock(), stated)
     before = models()
     for _ in range(3):
         panels.show(receipt(), alive=True)
@@ -88,7 +92,7 @@ def test_at_the_end_every_panel_is_replaced_and_no_model_is_left(page: Any) -> N
 
 def test_a_panel_is_replaced_once_it_is_no_longer_fresh(page: Any) -> None:
     clock, before = Clock(), models()
-    panels = Panels(page.show, clock)
+    panels = Panels(page.show, clock, stated)
     for _ in range(3):
         panels.show(receipt(), alive=True)
     assert [delay for delay, _ in clock.waiting] == [FRESH_SECONDS] * 3
@@ -102,7 +106,7 @@ def test_a_panel_is_replaced_once_it_is_no_longer_fresh(page: Any) -> None:
 
 def test_a_page_that_is_opened_again_finds_the_panels_it_was_saved_with(page: Any) -> None:
     clock = Clock()
-    panels = Panels(page.show, clock)
+    panels = Panels(page.show, clock, stated)
     panels.reopen()
     panels.show(receipt(), alive=True)
     model_id = page.outputs[0][VIEW]["model_id"]
@@ -117,7 +121,7 @@ def test_a_page_that_is_opened_again_finds_the_panels_it_was_saved_with(page: An
 
 
 def test_the_panels_that_are_brought_back_are_bounded(page: Any) -> None:
-    panels, before = Panels(page.show, Clock()), models()
+    panels, before = Panels(page.show, Clock(), stated), models()
     for _ in range(MOST_REOPENED + MOST_ALIVE + 5):
         panels.show(receipt(), alive=True)
     panels.reopen()
@@ -143,7 +147,7 @@ def test_the_time_a_panel_stays_fresh_can_only_be_made_shorter(monkeypatch: pyte
 
 def test_a_panel_that_a_second_page_found_alive_stays_for_that_page(page: Any) -> None:
     clock, before = Clock(), models()
-    panels = Panels(page.show, clock)
+    panels = Panels(page.show, clock, stated)
     panels.show(receipt(), alive=True)
     model_id = page.outputs[0][VIEW]["model_id"]
     panels.reopen()
