@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from pybox_kernel.errors import ExitStatus, InputError, PyBoxError, Stopped
 from pybox_kernel.receipt import How, Receipt
-from pybox_kernel.render.advice import advice, longer_limit_line
+from pybox_kernel.render.advice import advice, little_processor, longer_limit_line
 from pybox_kernel.render.ending import ending
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
@@ -72,6 +72,8 @@ def failure(result: RunResult) -> Failure | None:
     if receipt.problem is not None:
         lines.append(safe_text(f"{receipt.problem.message} {receipt.problem.advice}"))
     elif end.how == "deadline" and (line := longer_limit_line(receipt)):
+        if busy := little_processor(receipt):
+            lines.append(f"PyBox: {busy[0].lower()}{busy[1:]}")
         lines.append(f"PyBox: {line}")
     elif to_do := " ".join(told_by.to_do):
         lines.append(f"PyBox: {to_do[0].lower()}{to_do[1:]}")

@@ -413,6 +413,12 @@ def samples() -> dict[str, Receipt]:
             },
         ),
         "no_engine": receipt(**NO_ENGINE),
+        "deadline_on_a_busy_computer": receipt(
+            observed__end=ended("deadline", "the box's own timer ended it at 2 s", code=137),
+            observed__meters__ran_seconds=2.001,
+            observed__meters__cpu_seconds=0.21,
+            said__completed=False,
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybox_kernel.render.amounts import megabytes
+from pybox_kernel.render.amounts import megabytes, seconds
 from pybox_kernel.safe_display import safe_name
 
 if TYPE_CHECKING:
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from pybox_kernel.policy import Policy
     from pybox_kernel.receipt import Receipt, Wall, WallKind
 
-__all__ = ["FEWER_TASKS", "LESS_DATA", "WALLS", "Advice", "advice", "in_marks", "longer_limit", "longer_limit_line"]
+__all__ = [
+    "FEWER_TASKS",
+    "LESS_DATA",
+    "WALLS",
+    "Advice",
+    "advice",
+    "in_marks",
+    "little_processor",
+    "longer_limit",
+    "longer_limit_line",
+]
 
 
 DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -45,6 +55,21 @@ MAKE_OWN: Final = "`pybox-kernel image build mine --from requirements.txt --yes`
 
 LESS_DATA: Final = "Less data at a time."
 FEWER_TASKS: Final = "Fewer processes or threads at once."
+LITTLE: Final = 0.4
+"""Of the processor time that a program could have had in its time: with less, it waited, or the computer was busy."""
+
+
+def little_processor(receipt: Receipt) -> str:
+    """What to do where a program met its time limit with little of its processor time used; empty for any other. From
+    outside, one that sleeps and one that is not given the processor look the same."""
+    used, limit = receipt.observed.meters.cpu_seconds, receipt.asked.options.deadline_seconds
+    most = limit * receipt.asked.policy.cpu_cores
+    if receipt.observed.end.how != "deadline" or used is None or used >= LITTLE * most:
+        return ""
+    return (
+        f"It had the processor for {seconds(used)} of {most:g} s: if it did not sleep or wait, this computer may be"
+        " busy, so run it again."
+    )
 
 
 def longer_limit_line(receipt: Receipt) -> str:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pybox_kernel.render import values
-from pybox_kernel.render.advice import FEWER_TASKS, LESS_DATA, advice, longer_limit
+from pybox_kernel.render.advice import FEWER_TASKS, LESS_DATA, advice, little_processor, longer_limit
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
 from pybox_kernel.render.carry import lost_note
 from pybox_kernel.safe_display import safe_name
@@ -191,7 +191,7 @@ def ended_at_deadline(receipt: Receipt) -> Ending:
             *evidence_of(receipt)[:1],
         ],
         not_known=["Whether it would have finished."],
-        to_do=[instead],
+        to_do=[*filter(None, [little_processor(receipt)]), instead],
     )
 
 

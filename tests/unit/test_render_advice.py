@@ -9,7 +9,7 @@ import pytest
 
 from pybox_kernel.failures import failure
 from pybox_kernel.receipt import WallKind
-from pybox_kernel.render.advice import LESS_DATA, WALLS, advice, longer_limit
+from pybox_kernel.render.advice import LESS_DATA, WALLS, advice, little_processor, longer_limit
 from pybox_kernel.render.words import words
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import safe_name, safe_text
@@ -87,6 +87,20 @@ def test_memory_that_ran_out_and_the_time_limit_are_told_with_what_to_do_as_well
     assert LESS_DATA in dict(words(samples()["killed_for_memory"]).main)["try"]
     assert longer_limit(2, 30) in dict(words(samples()["deadline"]).main)["try"]
     assert longer_limit(30, 30) == "Less work at a time."
+
+
+def test_a_program_that_had_little_of_its_processor_time_at_its_limit_is_told_so() -> None:
+    busy = (
+        "It had the processor for 0.2 of 1 s: if it did not sleep or wait, this computer may be busy, so run it again."
+    )
+    sample = samples()["deadline_on_a_busy_computer"]
+    assert dict(words(sample).main)["try"] == (busy, longer_limit(2, 30))
+    told = failure(RunResult(sample, safe_text(""), safe_text(""), None))
+    assert told is not None
+    assert told.traceback[-2] == f"PyBox: it {busy.removeprefix('It ')}"
+    enough = receipt(observed__end=ended("deadline"), observed__meters__cpu_seconds=0.4)
+    assert little_processor(enough) == ""
+    assert little_processor(samples()["clean"]) == ""
 
 
 def test_a_cells_error_ends_with_what_to_do() -> None:

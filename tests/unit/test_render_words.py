@@ -206,7 +206,7 @@ def test_a_run_that_met_its_deadline() -> None:
     assert told(found, "try") == (
         "Less work at a time, or up to 30 s: %%pybox --timeout 30 as the first line (at a shell, add --timeout 30)."
     )
-    longest = {"asked__options__deadline_seconds": STDLIB.longest_deadline_seconds}
+    longest = {"asked__options__deadline_seconds": STDLIB.longest_deadline_seconds, "observed__meters__cpu_seconds": 9}
     found = words(receipt(observed__end=ended("deadline"), **UNFINISHED, **longest))
     assert told(found, "try") == "Less work at a time."
 
