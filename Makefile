@@ -5,7 +5,7 @@ notebook := notebooks/00-try-to-break-out.ipynb
 bin := .venv/bin
 checked := pybox_kernel tests benchmarks scripts
 # Processes that run tests side by side: most of the time a test waits for the engine.
-workers := 2
+workers := 3
 
 .PHONY: help setup demo lab test bench soak clean
 

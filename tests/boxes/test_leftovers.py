@@ -273,7 +273,7 @@ def test_a_running_box_of_a_live_session_of_another_process_is_not_touched(own: 
     program = """
 from pybox_kernel.session import Session
 with Session.open() as session:
-    result = session.run("import time; time.sleep(1.5); print('still here')", deadline_seconds=9)
+    result = session.run("import time; time.sleep(2.5); print('still here')", deadline_seconds=9)
     print(result.stdout, result.receipt.ok)
 """
     live = own.python(program)

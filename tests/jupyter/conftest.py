@@ -134,6 +134,14 @@ def kernelspec(box_image: object, tmp_path_factory: pytest.TempPathFactory) -> I
         yield KERNEL_NAME
 
 
+@pytest.fixture(scope="module")
+def in_advance() -> Iterator[None]:
+    """The kernels of this file have boxes made in advance, as a user's have: quicker, where nobody counts them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYBOX_POOL", "2")
+        yield
+
+
 Start = Callable[..., Any]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.browser.hostile import CORPUS
 from tests.jupyter.console import Console, console, plain
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(400), pytest.mark.usefixtures("in_advance")]
 
 COLOUR: Final = re.compile(rb"\x1b\[([0-9;]*)m")
 SEQUENCE: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)", re.DOTALL)

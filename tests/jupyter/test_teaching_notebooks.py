@@ -26,7 +26,11 @@ WITH_LIBRARIES = ("pandas", "plots")
 IN_A_KERNEL = ("classes", "pandas")
 """Run by the real kernel; the others as by ``pybox-kernel run``, which executes cells in the same way."""
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(240), pytest.mark.usefixtures("kernelspec", "data_image")]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.timeout(240),
+    pytest.mark.usefixtures("kernelspec", "data_image", "in_advance"),
+]
 
 Shown = list[tuple[str, str]]
 
