@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pybox_kernel import __version__, session
 from pybox_kernel.commands import CELL_MAGIC, COMMANDS, MAGIC, OPTIONS, STATUS, Command, Options
 from pybox_kernel.doctor import Finding
+from pybox_kernel.errors import OptionError
+from pybox_kernel.file_check import MARKS as MARKS_OF_CELLS
+from pybox_kernel.file_check import check_file, in_words, order_lines, title_of
 from pybox_kernel.install import KERNEL_NAME
+from pybox_kernel.named_paths import check_beside
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.html import escape, notice_html, render_html
 from pybox_kernel.render.text import columns, render_full
 from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.session_receipts import SessionReceipts
+from pybox_kernel.signing_keys import SigningKeys
 
 __all__ = ["MARKS", "Standing", "answer", "help_on_options"]
 
@@ -25,6 +33,7 @@ BOUNDARIES: Final = {
     None: "not known before a box was looked at",
 }
 NEWEST: Final = 3
+MOST_ROWS: Final = 200
 
 Bundle = Mapping[str, str]
 """The data of a display message."""
@@ -51,6 +60,8 @@ def answer(command: Command, receipts: SessionReceipts, standing: Standing) -> B
         return receipts.table
     if command.name == "receipt":
         return unfolded(receipts.find(command.words[0]))
+    if command.name == "check":
+        return checked(command.words[0] if command.words else None)
     if command.name == "doctor":
         findings = session.examine(KERNEL_NAME)
         return rows_bundle(verdict(findings), [row_of(finding) for finding in findings])
@@ -101,6 +112,30 @@ def help_on_options() -> Bundle:
     return rows_bundle(
         f"`{CELL_MAGIC}` on top of a cell runs it in a fresh sealed box, with a receipt. It takes:", rows
     )
+
+
+def checked(name: str | None) -> Bundle:
+    """What there is to say of a notebook's file: of the one with this name below the current folder, or of the one that
+    the Jupyter server says is this notebook's. Raises InputError."""
+    path = Path(name) if name is not None else own_file()
+    if name is not None:
+        check_beside(name, Path.cwd())
+        if not path.resolve().is_relative_to(Path.cwd().resolve()):
+            raise OptionError(f"{safe_name(name, 100)} is a link that leads elsewhere.", "Name the file itself.")
+    found = check_file(path, SigningKeys().ring())
+    saved = datetime.fromtimestamp(path.stat().st_mtime).strftime("%H:%M:%S")
+    rows = [(f"cell {cell.place}", f"{MARKS_OF_CELLS[cell.verdict]} {in_words(cell)}") for cell in found.cells]
+    if len(rows) > MOST_ROWS:
+        rows[MOST_ROWS:] = [("", f"and {len(rows) - MOST_ROWS} cells more: `pybox-kernel check` lists all")]
+    rows += [("order", line) for line in order_lines(found)]
+    return rows_bundle(f"{title_of(found)}. This is the file as it was saved at {saved}.", rows)
+
+
+def own_file() -> Path:
+    name = os.environ.get("JPY_SESSION_NAME", "")
+    if not name.endswith(".ipynb"):
+        raise OptionError("Which file this notebook is, is not known here.", f"Write `{MAGIC} check NAME.ipynb`.")
+    return Path(name)
 
 
 def unfolded(receipt: Receipt) -> Bundle:

@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "receipt": Word("one of them, unfolded: by the number of its cell, or by its id", "ID"),
     "doctor": Word("what is wrong on this computer, if anything, and what to do"),
     "carry": Word("what cells leave to later ones: alone, the table of it", FORMS),
+    "check": Word("whether this notebook, as it was saved, was made here and is unchanged; or another file", "[FILE]"),
     "use": Word(f"what all later cells ask for, as behind `{CELL_MAGIC}`; alone: nothing special", "OPTIONS"),
     "guard": Word("in an ordinary notebook: seals every later cell that does not begin with `%%host`", "on|off"),
     "help": Word("says all this"),
@@ -159,7 +160,13 @@ def read_command(text: str) -> Command:
     takes = COMMANDS[name].takes
     if words and not takes:
         raise OptionError(f"`{MAGIC} {name}` takes nothing more.", "Leave it out.")
-    if takes and "..." not in takes and (len(words) != 1 or ("|" in takes and words[0] not in takes.split("|"))):
+    may_be_alone = takes.startswith("[") and not words
+    if (
+        takes
+        and "..." not in takes
+        and not may_be_alone
+        and (len(words) != 1 or ("|" in takes and words[0] not in takes.split("|")))
+    ):
         raise OptionError(f"`{MAGIC} {name}` wants one word more.", f"Write `{MAGIC} {name} {takes}`.")
     return Command(name, words=tuple(words))
 

@@ -31,6 +31,13 @@ def test_anything_else_is_a_program(code: str) -> None:
     assert command_of(code) is None
 
 
+def test_check_takes_one_word_or_none() -> None:
+    assert command_of("%pybox check") == Command("check")
+    assert command_of("%pybox check 'my lesson.ipynb'") == Command("check", words=("my lesson.ipynb",))
+    with pytest.raises(OptionError, match="wants one word more"):
+        command_of("%pybox check a.ipynb b.ipynb")
+
+
 def test_carry_takes_words_or_none_and_a_cell_may_ask_for_it_alone() -> None:
     assert command_of("%pybox carry") == Command("carry")
     assert command_of("%pybox carry drop df x") == Command("carry", words=("drop", "df", "x"))
@@ -45,7 +52,7 @@ def test_carry_takes_words_or_none_and_a_cell_may_ask_for_it_alone() -> None:
         (
             "%pybox xyz",
             "There is no `%pybox xyz`. There are `%pybox receipts`, `%pybox receipt`, `%pybox doctor`, `%pybox carry`, "
-            "`%pybox use`, `%pybox guard`, `%pybox help`.",
+            "`%pybox check`, `%pybox use`, `%pybox guard`, `%pybox help`.",
         ),
         ("%pybox receipts --all", "`%pybox receipts` takes nothing more. Leave it out."),
         ("%pybox receipt", "`%pybox receipt` wants one word more. Write `%pybox receipt ID`."),
