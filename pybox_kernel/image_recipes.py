@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -139,9 +140,10 @@ class ProgramFile(NamedTuple):
     content: bytes
 
 
+@cache
 def program_files() -> tuple[ProgramFile, ...]:
     """The in-box programs of this installation, in order of name: the Python files of ``inside``, and the one file of
-    cloudpickle, which is not imported here. Raises SetupError where that is not installed."""
+    cloudpickle, which is not imported here. They are read once. Raises SetupError where that is not installed."""
     paths = [path for path in (Path(__file__).parent / "inside").glob("*.py") if path.name != "__init__.py"]
     return tuple(
         ProgramFile(path.name, path.read_bytes()) for path in sorted([*paths, cloudpickle_file()], key=name_of)
@@ -161,16 +163,18 @@ def name_of(path: Path) -> str:
     return path.name
 
 
+@cache
+def programs() -> tuple[Program, ...]:
+    return tuple(Program(name=file.name, sha256=hashlib.sha256(file.content).hexdigest()) for file in program_files())
+
+
 def current_recipe(base: RegistryBase | DebianBase, offer: Offer | None = None) -> Recipe:
     """The recipe by which this version of PyBox builds on ``base``."""
-    programs = tuple(
-        Program(name=file.name, sha256=hashlib.sha256(file.content).hexdigest()) for file in program_files()
-    )
     steps = dockerfile(base.kind, base_id="BASE", build="BUILD", offers=offer is not None)
     return Recipe(
         format=1,
         base=base,
-        programs=programs,
+        programs=programs(),
         offer=offer,
         steps_sha256=hashlib.sha256(steps.encode()).hexdigest(),
     )

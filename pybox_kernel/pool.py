@@ -1,9 +1,10 @@
 """Boxes made in advance: each waits, verified, for one program, is verified again when that comes, and is used for no
 other.
 
-A session's own thread makes them while no cell of it runs. They are of the kinds (image and policy) that were asked for
+A session's own thread makes them while no cell of it runs; where cells come quickly one after another (*Run All*), from
+the end of each one's program on, while its box is removed. They are of the kinds (image and policy) that were asked for
 last; each waits in a place, of which all sessions of a user together have so many (``waiting_places``). How many are
-wanted of a kind grows with cells that come quickly one after another, and shrinks when none come, at last to none.
+wanted of a kind grows with such cells, and shrinks when none come, by half a minute, at last to none.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from pybox_kernel.waiting_places import Place, Places
 
 __all__ = ["Kind", "Pool"]
 
-MOST_OF_A_KIND: Final = 4
+MOST_OF_A_KIND: Final = 12
 MOST_KINDS: Final = 2
 SETTLE_SECONDS: Final = 0.03
 """After a cell, before a box is made: what is still to be said of the cell goes first."""
 TOGETHER_SECONDS: Final = 2.0
 """A cell that begins within this of the last one's end is of one burst with it."""
 FEWER_SECONDS: Final = 60.0
-"""Without a cell for so long, one box of each kind is enough."""
+"""For each so long without a cell, half as many boxes of a kind are enough, down to one."""
 NONE_SECONDS: Final = 300.0
 """And for so long, none."""
 OLDEST_SECONDS: Final = 0.8 * WAITING_SECONDS
@@ -74,7 +75,7 @@ class Shelf:
 
 
 class Pool:
-    """``make`` returns a box that is ready, or raises PyBoxError and leaves none; none is made while ``busy``.
+    """``make`` returns a box that is ready, or raises PyBoxError and leaves none; none is begun while ``busy``.
     ``refused`` is told why a box that waited was not used. Thread-safe; ``close`` ends all that wait."""
 
     def __init__(
@@ -95,19 +96,34 @@ class Pool:
         """To be ended and removed."""
         self._making: Shelf | None = None
         self._cells = 0
+        self._programs = 0
+        """Of the cells, those whose program is still to come, or runs."""
         self._quiet_since = time.monotonic()
         self._asked_back = places.asked_back()
         self._closing = Stop()
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def cell(self) -> Iterator[None]:
-        """While a cell runs no box is begun."""
+    def cell(self) -> Iterator[Callable[[], None]]:
+        """A cell, from before it takes a box until that is gone. What this gives is called when its program is over:
+        until then no box is begun."""
+        over = False
+
+        def program_over() -> None:
+            nonlocal over
+            if not over:
+                over = True
+                with self._changed:
+                    self._programs -= 1
+                    self._changed.notify_all()
+
         with self._changed:
             self._cells += 1
+            self._programs += 1
         try:
-            yield
+            yield program_over
         finally:
+            program_over()
             with self._changed:
                 self._cells -= 1
                 self._quiet_since = time.monotonic()
@@ -224,15 +240,23 @@ class Pool:
             while not self._closing.is_set():
                 now = time.monotonic()
                 self._let_go(now)
-                if self._cells == 0 and now >= self._quiet_since + SETTLE_SECONDS:
-                    if self._gone:
-                        gone = self._gone.pop()
-                        return lambda: self._destroy(gone)
-                    for shelf in self._shelves:
-                        if len(shelf.boxes) < shelf.wanted and now >= shelf.not_before:
-                            return lambda shelf=shelf: self._add_to(shelf)  # type: ignore[misc]
+                settled = self._cells == 0 and now >= self._quiet_since + SETTLE_SECONDS
+                if settled and self._gone:
+                    gone = self._gone.pop()
+                    return lambda: self._destroy(gone)
+                for shelf in self._shelves:
+                    if (
+                        len(shelf.boxes) < shelf.wanted
+                        and now >= shelf.not_before
+                        and (settled or self._hurries(shelf))
+                    ):
+                        return lambda shelf=shelf: self._add_to(shelf)  # type: ignore[misc]
                 self._changed.wait(self._idle_seconds(now))
             return None
+
+    def _hurries(self, shelf: Shelf) -> bool:
+        """Whether the next cell may be there before the end of this one has settled, and no program is slowed."""
+        return self._programs == 0 and shelf.burst > 1
 
     def _idle_seconds(self, now: float) -> float | None:
         """Until there may be something to do without being told."""
@@ -245,7 +269,7 @@ class Pool:
     def _let_go(self, now: float) -> None:
         """Of what is no longer wanted, has become too old, or has ended."""
         idle = now - self._quiet_since if self._cells == 0 else 0.0
-        most = 0 if idle >= NONE_SECONDS else 1 if idle >= FEWER_SECONDS else MOST_OF_A_KIND
+        most = 0 if idle >= NONE_SECONDS else max(1, MOST_OF_A_KIND >> int(idle / FEWER_SECONDS))
         if (asked_back := self._places.asked_back()) != self._asked_back:
             self._asked_back, most = asked_back, 0
         for shelf in self._shelves:
@@ -261,7 +285,7 @@ class Pool:
             self._making = shelf
         place = kept = None
         try:
-            place = None if self._busy() else self._places.take(shelf.kind.mib)
+            place = None if self._busy() else self._places.take(shelf.kind.mib, more=bool(shelf.boxes))
             if place is not None:
                 kept = Kept(self._make(shelf.kind, self._closing), place)
         except PyBoxError:

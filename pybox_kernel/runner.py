@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from pybox_kernel.box import Box, fresh_identity
@@ -88,28 +89,30 @@ def run_program(
     course = Course(Transcript(watcher, clean_unless_stopped))
     kind = Kind(program.image.id, program.policy)
     waiting = None
-    try:
-        waiting = pool.take(kind, stop, course.timeline) if pool is not None else None
-        if waiting is not None:
-            course.run, course.waited = waiting.box.run, waiting.waited()
-        else:
-            identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
-            waiting = WaitingBox(Box(engine, journal, witness, program.policy, identity, course.run))
-        course.box = waiting.box
-        if course.waited is None:
-            waiting.make_ready(stop, course.timeline)
-        Conversation(program, course, waiting, watcher, stop).hold()
-    except PyBoxError as error:
-        course.set_problem(error)
-    finally:
-        if waiting is not None:
-            course.warden_said = waiting.said
-            with course.timeline.step("removed"):
-                try:
-                    waiting.destroy()
-                except KeyboardInterrupt:
-                    waiting.destroy()
-                    raise
+    with pool.cell() if pool is not None else nullcontext(do_nothing) as program_over:
+        try:
+            waiting = pool.take(kind, stop, course.timeline) if pool is not None else None
+            if waiting is not None:
+                course.run, course.waited = waiting.box.run, waiting.waited()
+            else:
+                identity = fresh_identity(journal, course.run, program.image.id, program.deadline_seconds)
+                waiting = WaitingBox(Box(engine, journal, witness, program.policy, identity, course.run))
+            course.box = waiting.box
+            if course.waited is None:
+                waiting.make_ready(stop, course.timeline)
+            Conversation(program, course, waiting, watcher, stop).hold()
+        except PyBoxError as error:
+            course.set_problem(error)
+        finally:
+            program_over()
+            if waiting is not None:
+                course.warden_said = waiting.said
+                with course.timeline.step("removed"):
+                    try:
+                        waiting.destroy()
+                    except KeyboardInterrupt:
+                        waiting.destroy()
+                        raise
     take(program, course)
     receipt = write_receipt(program, course)
     brought = values_of(program, course, receipt)
@@ -123,6 +126,9 @@ def run_program(
         taken=course.taken,
         values=brought,
     )
+
+
+def do_nothing() -> None: ...
 
 
 def values_of(program: Program, course: Course, receipt: Receipt) -> ValuesOut:

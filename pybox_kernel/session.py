@@ -153,7 +153,7 @@ class Session:
         image = Image(name=recorded.name, id=recorded.id, recipe_sha256=recorded.recipe_sha256, base=recorded.base)
         with ExitStack() as during:
             try:
-                during.enter_context(self._boxes.turn(stop or Stop(), queued))
+                during.enter_context(self._boxes.turns.turn(stop or Stop(), queued))
             except PyBoxError as error:
                 return replace(not_run(asked._replace(image=image), error), notices=notices)
             result = run_program(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 
 from pybox_kernel.box import Box, fresh_identity
 from pybox_kernel.engine import Engine
@@ -62,15 +61,6 @@ class SessionBoxes:
             if self._witness is None:
                 self._witness = SessionWitness(engine, self._journal, image_id)
             return self._witness
-
-    @contextmanager
-    def turn(self, stop: Stop, told: Callable[[int], None] | None) -> Iterator[None]:
-        """While a cell runs: see ``Turns.turn``, ``Pool.cell``."""
-        with ExitStack() as during:
-            during.enter_context(self.turns.turn(stop, told))
-            if self.pool is not None:
-                during.enter_context(self.pool.cell())
-            yield
 
     def expect(self, image: str) -> None:
         """Has a box of ``image`` made for the first cell, if boxes are made in advance and there is such an image.

@@ -59,13 +59,15 @@ class Places:
         self._folder = home / "waiting"
         self._bounds = bounds
 
-    def take(self, mib: int) -> Place | None:
-        """A place for one box of ``mib`` MiB; None where that would be one too many, or too much."""
+    def take(self, mib: int, *, more: bool = False) -> Place | None:
+        """A place for one box of ``mib`` MiB; None where that would be one too many, or too much. Whoever has a box of
+        that kind and wants ``more`` leaves a quarter of all to those who have none."""
+        most = Bounds(*(bound - bound // 4 for bound in self._bounds)) if more else self._bounds
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with self._locked():
                 found = self._scan()
-                if found.held.boxes < self._bounds.boxes and found.held.mib + mib <= self._bounds.mib:
+                if found.held.boxes < most.boxes and found.held.mib + mib <= most.mib:
                     return self._hold(found.free, mib)
         return None
 

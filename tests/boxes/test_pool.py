@@ -110,6 +110,27 @@ def test_no_box_is_begun_while_a_cell_runs(ready: Session, own: Installation) ->
     waited(ready)
 
 
+def test_in_a_row_of_cells_the_next_box_is_begun_when_a_program_is_over_and_none_while_one_runs(
+    ready: Session, own: Installation
+) -> None:
+    """The cells come before anything has settled, so those of *Run All* after the first two wait for no whole box."""
+    during: list[int] = []
+
+    class Watcher:
+        def started(self, deadline_seconds: float) -> None: ...
+
+        def output(self, stream: str, text: str) -> None:
+            during.append(len(own.boxes()))
+
+        def display(self, display: object) -> None: ...
+
+    source = "import time; time.sleep(0.5); print(1)"
+    results = [ready.run(source, watcher=Watcher(), deadline_seconds=10) for _ in range(5)]
+    assert [result.receipt.observed.box.waited is not None for result in results[2:]] == [True] * 3
+    assert len(during) == 5
+    assert max(during) <= 2, "its own, and one that was begun before"
+
+
 def test_the_receipt_says_when_it_was_made_and_what_was_done_now(ready: Session) -> None:
     time.sleep(0.3)
     receipt = run(ready)
@@ -277,7 +298,7 @@ def test_there_are_more_when_cells_come_one_after_another_fewer_when_none_come_a
         run(ready)
     waited(ready, 3)
     assert len(own.boxes()) <= pool.MOST_OF_A_KIND
-    monkeypatch.setattr(pool, "FEWER_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "FEWER_SECONDS", 0.001)
     run(ready)
     until(lambda: ready.waiting() == 1 == len(own.boxes()))
     monkeypatch.setattr(pool, "NONE_SECONDS", 0.0)

@@ -43,6 +43,22 @@ def test_no_more_mib_than_the_bound_whatever_the_number(tmp_path: Path) -> None:
     assert places.held() == Bounds(0, 0)
 
 
+def test_who_wants_more_leaves_a_quarter_to_those_who_have_none(tmp_path: Path) -> None:
+    places = Places(tmp_path, Bounds(8, 100))
+    held = [places.take(10, more=True) for _ in range(7)]
+    assert sum(place is not None for place in held) == 6
+    assert places.take(20, more=True) is None
+    held.append(places.take(20))
+    assert held[-1] is not None
+    for place in held:
+        if place is not None:
+            place.release()
+    large = places.take(70, more=True)
+    assert large is not None
+    assert places.take(10, more=True) is None
+    large.release()
+
+
 def test_a_session_that_is_killed_gives_its_places_back(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from pybox_kernel.waiting_places import *\n"
