@@ -18,6 +18,7 @@ from pybox_kernel.install import KERNEL_NAME
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.amounts import counted
+from pybox_kernel.render.boundary import boundary_note
 from pybox_kernel.render.html import escape, notice_html, render_html
 from pybox_kernel.render.text import columns, render_full
 from pybox_kernel.safe_display import safe_name, safe_text
@@ -27,11 +28,6 @@ from pybox_kernel.signing_keys import SigningKeys
 __all__ = ["MARKS", "Standing", "answer", "help_on_options"]
 
 MARKS: Final = {"ok": "✓", "warning": "⚠", "wrong": "■"}
-BOUNDARIES: Final = {
-    "this_kernel": "the last box was a container alone, on this computer's Linux kernel",
-    "other_kernel": "the last box had another Linux kernel than this computer's around it",
-    None: "not known before a box was looked at",
-}
 NEWEST: Final = 3
 MOST_ROWS: Final = 200
 
@@ -51,6 +47,8 @@ class Standing(NamedTuple):
     """Which cells are sealed, in words."""
     carried: str
     """What they have of one another, in words."""
+    engine: session.Wish
+    """What was said of the engine."""
 
 
 def answer(command: Command, receipts: SessionReceipts, standing: Standing) -> Bundle:
@@ -63,19 +61,20 @@ def answer(command: Command, receipts: SessionReceipts, standing: Standing) -> B
     if command.name == "check":
         return checked(command.words[0] if command.words else None)
     if command.name == "doctor":
-        findings = session.examine(KERNEL_NAME)
+        findings = session.examine(KERNEL_NAME, standing.engine)
         return rows_bundle(verdict(findings), [row_of(finding) for finding in findings])
     if command.name == "help":
         return help_on_commands()
     assert command.name == STATUS
-    return status(session.examine(KERNEL_NAME), receipts, standing)
+    return status(session.examine(KERNEL_NAME, standing.engine), receipts, standing)
 
 
 def status(findings: Sequence[Finding], receipts: SessionReceipts, standing: Standing) -> Bundle:
     last = receipts.last
     image = "box image" if standing.image == "stdlib" else f"box image {standing.image}"
     rows = [row_of(finding) for finding in findings if finding.what in ("container engine", image)]
-    rows.append(("boundary", BOUNDARIES[last.observed.boundary.kind if last is not None else None]))
+    seen = "".join(boundary_note(last.observed.boundary)) if last is not None else ""
+    rows.append(("boundary", f"the last box: {seen}" if seen else "not known before a box was looked at"))
     rows.append(("sealed", standing.guard))
     rows.append(("carried", standing.carried))
     rows.append(("cells ask for", str(standing.used) or "nothing special"))

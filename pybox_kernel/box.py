@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
+from pybox_kernel.boundary import NOT_LOOKED_AT, boundary_look, observe
 from pybox_kernel.engine import Connection, Engine, Removal
 from pybox_kernel.errors import BoxError, EngineNotFound, EngineRefused, PyBoxError, SealError
 from pybox_kernel.journal import Entry, Journal, box_name, new_entry
 from pybox_kernel.leftovers import find
 from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
 from pybox_kernel.seal import LABEL, Identity, Look, container_config
-from pybox_kernel.seal_engine import engine_look
+from pybox_kernel.seal_engine import engine_look, runtime_in
 from pybox_kernel.seal_inside import inside_look
 from pybox_kernel.seal_kernel import kernel_look
 from pybox_kernel.witness import Sight, Witness
@@ -93,6 +94,9 @@ class Box:
         self.kernel_look = Look(0, ())
         self.inside_look = Look(0, ())
         self.sight: Sight | None = None
+        self.boundary = NOT_LOOKED_AT
+        self.runtime: str | None = None
+        """By the engine's record."""
         self.process: Process | None = None
         """The box's own part, as the first look found it."""
         self.exit_status: int | None = None
@@ -121,7 +125,9 @@ class Box:
             self._give_up_uid()
         else:
             raise BoxError("No free user id was found for the box.", "Run `pybox-kernel cleanup`, then try again.")
-        self.engine_look = engine_look(self.policy, self.identity, self.engine.inspect(self.id))
+        record = self.engine.inspect(self.id)
+        self.runtime = runtime_in(record)
+        self.engine_look = engine_look(self.policy, self.identity, record)
         self._require(self.engine_look)
 
     def _write_entry(self, container_id: str | None) -> None:
@@ -168,7 +174,12 @@ class Box:
         nested: str | None = self.id
         if self.sight is None:
             self.sight, nested = own_reading(report), None
-        self.kernel_look = kernel_look(self.policy, self.identity, self.sight.texts, nested)
+        self.boundary = observe(self.engine.place, self.sight, self.witness)
+        seen, around = (
+            kernel_look(self.policy, self.identity, self.sight.texts, nested),
+            boundary_look(self.engine.place, self.boundary),
+        )
+        self.kernel_look = Look(seen.checked + around.checked, (*around.differences, *seen.differences))
         self.inside_look = inside_look(self.policy, report)
         self._require(self.engine_look, self.kernel_look, self.inside_look)
         process = Process(pid, self.sight.started, self.sight.boot_id)

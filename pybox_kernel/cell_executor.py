@@ -27,7 +27,7 @@ from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.words import words
 from pybox_kernel.runner import RunResult, Stop
 from pybox_kernel.safe_display import SafeText, safe_name, safe_text
-from pybox_kernel.session import Asks, Carry, Session, share_folder
+from pybox_kernel.session import Asks, Carry, Session, Wish, share_folder, wish_of
 from pybox_kernel.session_cells import SessionCells
 from pybox_kernel.values import ValuesAsked, checked_wanted, taken
 
@@ -54,8 +54,9 @@ class CellExecutor:
 
     ``publish`` and ``look`` are the page's. ``standing`` is what cells ask for where neither they nor a ``%pybox use``
     above them do, ``sealed`` which cells are sealed, in words, and ``names`` those of the Python outside of boxes,
-    where there is one; ``carry`` whether cells leave values to one another before anybody says. Used on one event loop,
-    but for ``stop``, ``end``, ``wait`` and ``close``, which any thread may call.
+    where there is one; ``carry`` whether cells leave values to one another before anybody says; ``engine`` what was
+    said of the engine, asked for when the first box is to be made. Used on one event loop, but for ``stop``, ``end``,
+    ``wait`` and ``close``, which any thread may call.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class CellExecutor:
         sealed: Callable[[], str] = lambda: EVERY_CELL,
         names: MutableMapping[str, Any] | None = None,
         carry: Mode = "off",
+        engine: Callable[[], Wish] = wish_of,
     ) -> None:
         self.page = Page(publish, look, self.stop, CellRecord(raises=names is not None))
         self.cells = SessionCells()
@@ -73,6 +75,7 @@ class CellExecutor:
         self._standing = standing
         self._sealed = sealed
         self._names = names
+        self._engine = engine
         self.carry = Carry(carry)
         """What they leave to one another."""
         self._used = Options()
@@ -166,8 +169,13 @@ class CellExecutor:
     def _session(self) -> Session:
         with self._opening:
             if self._boxes is None:
-                self._boxes = Session.open(in_advance=True)
+                self._boxes = Session.open(in_advance=True, wish=self._engine())
             return self._boxes
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether its boxes have one by now, which stays."""
+        return self._boxes is not None
 
     def prepare(self) -> None:
         """Has a box made for the first cell. What goes wrong with that, the first cell says."""
@@ -250,7 +258,11 @@ class CellExecutor:
 
     def _answer(self, command: Command) -> Mapping[str, str]:
         image = self._used.over(self._standing()).image or STDLIB.image
-        return answer(command, self.page.receipts, Standing(image, self._used, self._sealed(), in_short(self.carry)))
+        return answer(
+            command,
+            self.page.receipts,
+            Standing(image, self._used, self._sealed(), in_short(self.carry), self._engine()),
+        )
 
     # The end
 

@@ -17,6 +17,7 @@ from pybox_kernel import __version__, session
 from pybox_kernel.answers import MARKS
 from pybox_kernel.check_command import add_parsers, check, key
 from pybox_kernel.displays import Display
+from pybox_kernel.engine_options import add_engine_options, wished
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
 from pybox_kernel.image_commands import add_image_parser, image, setup
@@ -82,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
         help="whether a notebook's cells get the values of those before them (on); keep: of failed ones too",
     )
     run.add_argument("--allow-errors", action="store_true", help="go on with a notebook after a cell that failed")
+    add_engine_options(run)
     add_mcp_parser(commands)
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
@@ -94,8 +96,10 @@ def parser() -> argparse.ArgumentParser:
     add_open_parser(commands)
     doctor = commands.add_parser("doctor", help="say what is wrong and what to do; changes nothing", allow_abbrev=False)
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    add_engine_options(doctor)
     cleanup = commands.add_parser("cleanup", help="remove boxes that dead sessions left", allow_abbrev=False)
     cleanup.add_argument("--json", action="store_true", help="what was done, as JSON")
+    add_engine_options(cleanup)
     add_parsers(commands)
     place = commands.add_parser("install", help="install the kernel into a Jupyter", allow_abbrev=False)
     where = place.add_mutually_exclusive_group(required=True)
@@ -182,7 +186,7 @@ def run(options: argparse.Namespace) -> int:
     source = read_program(options.file)
     asks = session.Asks(options.image, options.timeout, options.input, options.output)
     stop = session.Stop()
-    with session.Session.open() as opened:
+    with session.Session.open(wish=wished(options)) as opened:
         before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             watcher = None if options.json else Terminal()
@@ -239,7 +243,7 @@ def read_bounded(file: BinaryIO, name: str) -> bytes:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    findings = session.examine(KERNEL_NAME)
+    findings = session.examine(KERNEL_NAME, wished(options))
     if options.json:
         print(json.dumps([finding._asdict() for finding in findings], indent=2))
     else:
@@ -254,7 +258,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def cleanup(options: argparse.Namespace) -> int:
-    found = session.clean_up()
+    found = session.clean_up(wished(options))
     if options.json:
         print(json.dumps(found._asdict(), indent=2))
     else:

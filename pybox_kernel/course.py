@@ -12,6 +12,8 @@ from pybox_kernel.box import Box
 from pybox_kernel.box_files import InputFile
 from pybox_kernel.carry_groups import Mode, Sent, TakenOut
 from pybox_kernel.counters import Meters
+from pybox_kernel.engine import Place
+from pybox_kernel.engine_choice import Wish
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.file_frames import FilesFromBox
 from pybox_kernel.frames import Ended
@@ -52,6 +54,10 @@ class Program(NamedTuple):
     """What is known here of ``carry``."""
     values: ValuesAsked = ValuesAsked()
     """Values put into it and asked of it by name."""
+    wish: Wish = Wish()
+    """What was said of the engine."""
+    place: Place | None = None
+    """Where that is; None where none could be chosen."""
 
 
 @dataclass

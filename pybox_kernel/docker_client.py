@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import docker
+import docker.tls
 import requests
 from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
-__all__ = ["client", "spoken_version"]
+__all__ = ["client", "first_word"]
 
 BASE = "http+docker://localhost"
 
@@ -71,18 +74,34 @@ class Client(docker.APIClient):  # type: ignore[misc]
 
 
 def client(address: str, version: str, seconds: float) -> docker.APIClient:
-    """Talks to nothing yet."""
-    made = Client(base_url=address, version=version, timeout=seconds)
-    made.get_adapter(BASE).close()
-    made.mount("http+docker://", Adapter("http+" + address, seconds))
+    """Talks to nothing yet. A TCP address is spoken to with TLS where ``DOCKER_CERT_PATH`` has the keys for it."""
+    if address.startswith("unix:"):
+        made = Client(base_url=address, version=version, timeout=seconds)
+        made.get_adapter(BASE).close()
+        made.mount("http+docker://", Adapter("http+" + address, seconds))
+    else:
+        made = docker.APIClient(base_url=address, version=version, timeout=seconds, tls=tls())
+        # Requests would add the proxies of this computer's environment.
+        made.trust_env = False
     return made
 
 
-def spoken_version(address: str, seconds: float) -> str:
-    """The newest API version that the engine speaks: what the SDK, too, takes for its own calls."""
+def tls() -> docker.tls.TLSConfig | None:
+    """The keys in ``DOCKER_CERT_PATH``, as Docker's own command reads them; the engine's is always checked."""
+    named = os.environ.get("DOCKER_CERT_PATH", "")
+    if not named:
+        return None
+    folder = Path(named)
+    pair = (str(folder / "cert.pem"), str(folder / "key.pem"))
+    return docker.tls.TLSConfig(client_cert=pair, ca_cert=str(folder / "ca.pem"), verify=True)
+
+
+def first_word(address: str, seconds: float) -> dict[str, Any]:
+    """What the engine says of its versions; ``ApiVersion`` is the newest that it speaks, and what the SDK, too, takes
+    for its own calls."""
     asking = client(address, DEFAULT_DOCKER_API_VERSION, seconds)
     try:
         answer: dict[str, Any] = asking.version(api_version=False)
-        return str(answer["ApiVersion"])
+        return answer
     finally:
         asking.close()

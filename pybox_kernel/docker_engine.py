@@ -2,14 +2,14 @@
 knows the docker SDK.
 
 The SDK's sessions are not thread-safe, so each thread has a client of its own. Foreign exceptions cross in one place,
-``translated``. Nothing of the environment but ``DOCKER_HOST`` is read, so no proxy setting reaches a container.
+``translated``. Nothing of the environment but where the engine is and the keys for it (``engine_choice``,
+``docker_client.tls``) is read, so no proxy setting reaches a container.
 """
 
 from __future__ import annotations
 
 import errno
 import http.client
-import os
 import select
 import socket
 import threading
@@ -20,13 +20,13 @@ from typing import IO, Any, Final
 
 import docker
 import docker.errors
-import docker.tls
 import requests
 import requests.exceptions
 import urllib3.exceptions
 
 from pybox_kernel import docker_client, docker_images
-from pybox_kernel.engine import ContainerRecord, EngineFacts, ImageRecord
+from pybox_kernel.engine import ContainerRecord, EngineFacts, EngineVersions, ImageRecord, Place
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS, Wish, choose, mending, placed, starting
 from pybox_kernel.errors import (
     EngineDenied,
     EngineError,
@@ -36,9 +36,7 @@ from pybox_kernel.errors import (
     EngineTimeout,
 )
 
-__all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "DockerRemoval", "engine_address"]
-
-DEFAULT_ADDRESS: Final = "unix:///var/run/docker.sock"
+__all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "DockerRemoval"]
 
 ANSWER_SECONDS: Final = 10.0
 """For a call that does work (create, start, remove)."""
@@ -49,26 +47,12 @@ FIRST_SECONDS: Final = 1.5
 BUILD_SECONDS: Final = 900.0
 
 DOCTOR: Final = "Run `pybox-kernel doctor` to see what is wrong."
-START: Final = "Start it (as root: `systemctl start docker`, or `dockerd &` where there is no systemd), then try again."
-
-
-def engine_address() -> str:
-    """``DOCKER_HOST`` if it names a socket on this computer, else the usual socket.
-
-    Raises EngineRefused for an address on a network: the box would run on another machine.
-    """
-    address = os.environ.get("DOCKER_HOST", "").strip() or DEFAULT_ADDRESS
-    if not address.startswith("unix:///"):
-        raise EngineRefused(
-            f"DOCKER_HOST is {address[:200]!r}, which names no socket on this computer.",
-            "Unset DOCKER_HOST, or set it to a socket here, like unix:///var/run/docker.sock.",
-        )
-    return address
 
 
 @contextmanager
-def translated(address: str, doing: str) -> Iterator[None]:
+def translated(place: Place, doing: str) -> Iterator[None]:
     """Foreign exceptions of the SDK, requests, urllib3 and the system become EngineErrors, here and nowhere else."""
+    address = place.address
     try:
         yield
     except EngineError:
@@ -80,7 +64,9 @@ def translated(address: str, doing: str) -> Iterator[None]:
     except docker.errors.APIError as error:
         raise EngineRefused(f"The engine at {address} refused to {doing}: {explained(error)}.", DOCTOR) from error
     except (requests.exceptions.Timeout, TimeoutError, urllib3.exceptions.TimeoutError) as error:
-        raise EngineTimeout(f"The engine at {address} did not answer in time when asked to {doing}.", START) from error
+        raise EngineTimeout(
+            f"The engine at {address} did not answer in time when asked to {doing}.", mending(place)
+        ) from error
     except (
         docker.errors.DockerException,
         requests.exceptions.RequestException,
@@ -90,14 +76,15 @@ def translated(address: str, doing: str) -> Iterator[None]:
         OSError,
         ValueError,
     ) as error:
-        raise from_cause(address, doing, error) from error
+        raise from_cause(place, doing, error) from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         message = f"The engine at {address} gave an answer of another form than an engine's when asked to {doing}."
         raise EngineError(message, DOCTOR) from error
 
 
-def from_cause(address: str, doing: str, error: BaseException) -> EngineError:
+def from_cause(place: Place, doing: str, error: BaseException) -> EngineError:
     """The EngineError for what lies at the bottom of a chain of wrapped exceptions."""
+    address = place.address
     seen: list[BaseException] = []
     pending: list[object] = [error]
     while pending and len(seen) < 50:
@@ -108,7 +95,7 @@ def from_cause(address: str, doing: str, error: BaseException) -> EngineError:
         pending += [item.__cause__, item.__context__, *item.args, getattr(item, "reason", None)]
     numbers = {item.errno for item in seen if isinstance(item, OSError)}
     if any(isinstance(item, (TimeoutError, requests.exceptions.Timeout)) for item in seen):
-        return EngineTimeout(f"The engine at {address} did not answer in time when asked to {doing}.", START)
+        return EngineTimeout(f"The engine at {address} did not answer in time when asked to {doing}.", mending(place))
     path = address.removeprefix("unix://")
     if errno.EACCES in numbers or errno.EPERM in numbers:
         return EngineDenied(
@@ -116,12 +103,14 @@ def from_cause(address: str, doing: str, error: BaseException) -> EngineError:
             "Join the group that owns it (`sudo usermod -aG docker $USER`), then log out and in again.",
         )
     if errno.ENOENT in numbers:
+        if place.vm is not None:
+            return EngineMissing(f"PyBox's virtual machine has ended: there is no {path}.", starting(place))
         return EngineMissing(
             f"No container engine was found: there is no {path}.",
             "Install one (`apt-get install docker.io`) and start it, or set DOCKER_HOST to its socket.",
         )
     if errno.ECONNREFUSED in numbers:
-        return EngineMissing(f"Nothing answers at {path}: the container engine is not running.", START)
+        return EngineMissing(f"Nothing answers at {path}: the container engine is not running.", starting(place))
     return EngineError(f"The engine at {address} broke off when asked to {doing}: {explained(error)}.", DOCTOR)
 
 
@@ -130,6 +119,16 @@ def explained(error: BaseException) -> str:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     return " ".join(str(text).split())[:400].rstrip(".")
+
+
+def versions_in(said: Mapping[str, Any]) -> EngineVersions:
+    """``said`` is an engine's answer to ``GET /version``."""
+    runc: Mapping[str, Any] = {}
+    for part in said.get("Components") or ():
+        if part.get("Name") == "runc":
+            runc = part
+    version, revision = str(runc.get("Version") or ""), str((runc.get("Details") or {}).get("GitCommit") or "")
+    return EngineVersions(str(said.get("Version") or ""), version, revision if revision.startswith(version) else "")
 
 
 class DockerConnection:
@@ -198,12 +197,12 @@ class DockerConnection:
 class DockerRemoval:
     """An answer of ``POST /containers/ID/wait``: its head comes at once, its body when the container is removed."""
 
-    def __init__(self, address: str, answer: requests.Response) -> None:
-        self._address = address
+    def __init__(self, place: Place, answer: requests.Response) -> None:
+        self._place = place
         self._answer = answer
 
     def status(self, seconds: float) -> int | None:
-        with translated(self._address, "tell of a box's removal"), closing(self._answer):
+        with translated(self._place, "tell of a box's removal"), closing(self._answer):
             if self._answer.status_code == requests.codes.not_found:
                 return None
             self._answer.raise_for_status()
@@ -215,10 +214,15 @@ class DockerRemoval:
 class DockerEngine:
     """One Docker engine. Making this value talks to nothing; the first call finds the API version both sides speak."""
 
-    def __init__(self, address: str | None = None) -> None:
-        self._address = address or engine_address()
+    def __init__(self, where: Place | str | None = None) -> None:
+        """``where`` is a place that was chosen, or an address; else this computer's own engine."""
+        if not isinstance(where, Place):
+            where = placed(where, "given") if where else choose(Wish(engine="local"), lambda: None)
+        self._place = where
+        self._address = where.address
         self._local = threading.local()
         self._version: str | None = None
+        self._versions: EngineVersions | None = None
         self._lock = threading.Lock()
         # Weak, so that the connections of a thread end with it.
         self._clients: weakref.WeakSet[docker.APIClient] = weakref.WeakSet()
@@ -226,6 +230,14 @@ class DockerEngine:
     @property
     def address(self) -> str:
         return self._address
+
+    @property
+    def place(self) -> Place:
+        return self._place
+
+    @property
+    def versions(self) -> EngineVersions | None:
+        return self._versions
 
     def close(self) -> None:
         """Closes every thread's connections."""
@@ -240,7 +252,9 @@ class DockerEngine:
         client = getattr(self._local, "client", None)
         if client is None:
             if self._version is None:
-                self._version = docker_client.spoken_version(self._address, FIRST_SECONDS)
+                said = docker_client.first_word(self._address, FIRST_SECONDS)
+                version, self._versions = str(said["ApiVersion"]), versions_in(said)
+                self._version = version
             client = docker_client.client(self._address, self._version, seconds)
             self._local.client = client
             with self._lock:
@@ -249,7 +263,7 @@ class DockerEngine:
         return client
 
     def facts(self) -> EngineFacts:
-        with translated(self._address, "describe itself"):
+        with translated(self._place, "describe itself"):
             info: dict[str, Any] = self._client().info()
             version: dict[str, Any] = self._client().version()
             return EngineFacts(
@@ -259,14 +273,8 @@ class DockerEngine:
                 kernel=info.get("KernelVersion"),
                 architecture=info.get("Architecture"),
                 cgroup_version=info.get("CgroupVersion"),
-                runc_version=next(
-                    (
-                        str(part.get("Version"))
-                        for part in version.get("Components") or ()
-                        if part.get("Name") == "runc"
-                    ),
-                    None,
-                ),
+                runc_version=versions_in(version).runc or None,
+                runtime=info.get("DefaultRuntime"),
                 memory_limit=info.get("MemoryLimit"),
                 swap_limit=info.get("SwapLimit"),
                 cpu_limit=info.get("CpuCfsQuota"),
@@ -275,17 +283,17 @@ class DockerEngine:
             )
 
     def create(self, name: str, config: Mapping[str, Any]) -> str:
-        with translated(self._address, "make a box"):
+        with translated(self._place, "make a box"):
             made = self._client(ANSWER_SECONDS).create_container_from_config(dict(config), name)
             return str(made["Id"])
 
     def inspect(self, container_id: str) -> Mapping[str, Any]:
-        with translated(self._address, "describe a box"):
+        with translated(self._place, "describe a box"):
             return dict(self._client().inspect_container(container_id))
 
     def attach(self, container_id: str) -> DockerConnection:
         """By hand: the SDK's ``attach_socket`` sets no time limit."""
-        with translated(self._address, "connect to a box"), ExitStack() as undo:
+        with translated(self._place, "connect to a box"), ExitStack() as undo:
             client = self._client(ANSWER_SECONDS)
             url = f"{client.base_url}/v{client.api_version}/containers/{container_id}/attach"
             params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
@@ -300,11 +308,11 @@ class DockerEngine:
             return DockerConnection(self._address, getattr(holder, "_sock", holder), holder)
 
     def start(self, container_id: str) -> None:
-        with translated(self._address, "start a box"):
+        with translated(self._place, "start a box"):
             self._client(ANSWER_SECONDS).start(container_id)
 
     def kill(self, container_id: str) -> bool:
-        with translated(self._address, "stop a box"):
+        with translated(self._place, "stop a box"):
             try:
                 self._client().kill(container_id, "SIGKILL")
             except docker.errors.APIError as error:
@@ -314,7 +322,7 @@ class DockerEngine:
         return True
 
     def remove(self, container_id: str) -> None:
-        with translated(self._address, "remove a box"):
+        with translated(self._place, "remove a box"):
             try:
                 self._client(ANSWER_SECONDS).remove_container(container_id, force=True, v=True)
             except docker.errors.APIError as error:
@@ -322,28 +330,28 @@ class DockerEngine:
                     raise
 
     def expect_removal(self, container_id: str) -> DockerRemoval:
-        with translated(self._address, "tell of a box's removal"):
+        with translated(self._place, "tell of a box's removal"):
             client = self._client(ANSWER_SECONDS)
             url = f"{client.base_url}/v{client.api_version}/containers/{container_id}/wait"
             answer = client.post(url, params={"condition": "removed"}, timeout=ANSWER_SECONDS, stream=True)
-            return DockerRemoval(self._address, answer)
+            return DockerRemoval(self._place, answer)
 
     def wait_removed(self, container_id: str, seconds: float) -> int | None:
         return self.expect_removal(container_id).status(seconds)
 
     def wait_exit(self, container_id: str, seconds: float) -> int:
-        with translated(self._address, "wait for a container's end"):
+        with translated(self._place, "wait for a container's end"):
             return int(self._client(seconds).wait(container_id, timeout=seconds)["StatusCode"])
 
     def logs(self, container_id: str, most_bytes: int) -> bytes:
-        with translated(self._address, "show what a container printed"):
+        with translated(self._place, "show what a container printed"):
             return bytes(self._client(ANSWER_SECONDS).logs(container_id))[:most_bytes]
 
     def containers(self, labels: Iterable[str] = (), name: str | None = None) -> list[ContainerRecord]:
         filters: dict[str, list[str]] = {"label": list(labels)}
         if name is not None:
             filters["name"] = [f"^/{name}$"]
-        with translated(self._address, "list its containers"):
+        with translated(self._place, "list its containers"):
             lines = self._client().containers(all=True, filters=filters)
             return [
                 ContainerRecord(
@@ -356,29 +364,29 @@ class DockerEngine:
             ]
 
     def image(self, reference: str) -> ImageRecord:
-        with translated(self._address, f"describe the image {reference[:80]}"):
+        with translated(self._place, f"describe the image {reference[:80]}"):
             return docker_images.image(self._client(), reference)
 
     def images(self, labels: Iterable[str] = ()) -> list[ImageRecord]:
-        with translated(self._address, "list its images"):
+        with translated(self._place, "list its images"):
             return docker_images.images(self._client(), labels)
 
     def pull(self, repository: str, digest: str) -> ImageRecord:
-        with translated(self._address, f"fetch {repository}@{digest}"):
+        with translated(self._place, f"fetch {repository}@{digest}"):
             return docker_images.pull(self._client(BUILD_SECONDS), repository, digest)
 
     def resolve(self, reference: str) -> str:
-        with translated(self._address, f"look up {reference}"):
+        with translated(self._place, f"look up {reference}"):
             return docker_images.resolve(self._client(ANSWER_SECONDS), reference)
 
     def import_rootfs(self, tar_path: str, reference: str, changes: Iterable[str] = ()) -> str:
-        with translated(self._address, "import a root file system"):
+        with translated(self._place, "import a root file system"):
             return docker_images.import_rootfs(self._client(BUILD_SECONDS), tar_path, reference, changes)
 
     def build(self, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
-        with translated(self._address, "build an image"):
+        with translated(self._place, "build an image"):
             return docker_images.build(self._client(BUILD_SECONDS), context_tar, reference, labels)
 
     def remove_image(self, reference: str) -> None:
-        with translated(self._address, "remove an image"):
+        with translated(self._place, "remove an image"):
             docker_images.remove_image(self._client(ANSWER_SECONDS), reference)

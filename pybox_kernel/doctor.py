@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from jupyter_client.kernelspec import KernelSpecManager
 
 from pybox_kernel import image_offers, image_store
-from pybox_kernel.engine import Engine, EngineFacts
+from pybox_kernel.engine import Engine, EngineFacts, EngineVersions, Place
 from pybox_kernel.errors import EngineError, PyBoxError
 from pybox_kernel.image_store import ImageStore
 from pybox_kernel.journal import left_entries
 from pybox_kernel.refused_boxes import refused_lately
 from pybox_kernel.render.amounts import counted
+from pybox_kernel.runtimes import runtime_in_words, runtime_of, usable
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.waiting_places import Places, bounds_of_user
 
 __all__ = ["Finding", "examine"]
 
 State = Literal["ok", "warning", "wrong"]
-FIXED_RUNC: Final = {(1, 1): 12, (1, 2): 8, (1, 3): 3}
-"""First patch release of each line without the known ways out of a container (runc security advisories of 2024-01 and
-2025-11)."""
 
 
 class Finding(NamedTuple):
@@ -59,12 +56,26 @@ def of_engine(engine_of: Callable[[], Engine]) -> Iterator[Finding]:
     yield Finding(
         "container engine",
         "ok",
-        f"version {facts.version} at {facts.address} (Linux {facts.kernel}, cgroup v{facts.cgroup_version})",
+        f"version {facts.version} at {facts.address} (Linux {facts.kernel}, cgroup v{facts.cgroup_version}): "
+        f"{engine.place.name}, {engine.place.chosen}",
         "",
     )
+    yield of_place(engine.place)
     yield from of_limits(facts)
     yield of_filter(facts)
-    yield from of_runtime(facts)
+    yield of_runtime(facts, engine.versions)
+
+
+def of_place(place: Place) -> Finding:
+    """What is to stand around a box. Only the receipt of one says what did."""
+    if place.vm is not None:
+        vm = place.vm()
+        if vm is None:
+            return Finding("boundary", "wrong", "PyBox's virtual machine does not run", "Run `pybox-kernel vm start`.")
+        return Finding("boundary", "ok", f"{vm.words}, to be seen again in each box", "")
+    if place.on_a_network:
+        return Finding("boundary", "warning", "another machine: what you run goes there, with its files", "")
+    return Finding("boundary", "ok", "no private virtual machine of PyBox: each receipt says which kernel was seen", "")
 
 
 def of_limits(facts: EngineFacts) -> Iterator[Finding]:
@@ -88,21 +99,20 @@ def of_filter(facts: EngineFacts) -> Finding:
     return Finding("system call filter", "wrong", "this engine has no seccomp", "Use an engine built with seccomp.")
 
 
-def of_runtime(facts: EngineFacts) -> Iterator[Finding]:
-    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", facts.runc_version or "")
-    if found is None:
-        yield Finding("container runtime", "warning", "its version is not known", "Keep the engine up to date.")
-        return
-    major, minor, patch = (int(part) for part in found.groups())
-    if (major, minor) < (1, 4) and patch < FIXED_RUNC.get((major, minor), 10**6):
-        yield Finding(
-            "container runtime",
-            "warning",
-            f"runc {found[0]} has known weaknesses, unless your distribution has mended them in place",
-            "Update it (`apt-get install --only-upgrade runc`).",
-        )
-    else:
-        yield Finding("container runtime", "ok", f"runc {found[0]}", "")
+def of_runtime(facts: EngineFacts, versions: EngineVersions | None) -> Finding:
+    name = facts.runtime or "runc"
+    if not usable(name):
+        found = f"{runtime_in_words(name)}. Boxes of it are not sealed as required"
+        return Finding("container runtime", "wrong", found, "Set the engine's default runtime to runc or crun.")
+    runtime = runtime_of(name, versions)
+    if name == "crun":
+        return Finding("container runtime", "ok", "crun, whose version the engine does not tell", "")
+    if runtime.version is None:
+        return Finding("container runtime", "warning", "its version is not known", "Keep the engine up to date.")
+    if runtime.warning is not None:
+        advice = "Update it (`apt-get install --only-upgrade runc`), or put a private virtual machine around it."
+        return Finding("container runtime", "warning", f"{name} {runtime.version}: {runtime.warning}", advice)
+    return Finding("container runtime", "ok", f"{name} {runtime.version}", "")
 
 
 def of_folder(home: Path) -> Iterator[Finding]:

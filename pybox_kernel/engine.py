@@ -7,13 +7,60 @@ EngineMissing, EngineDenied, EngineTimeout, EngineRefused, EngineNotFound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, NamedTuple, Protocol
 
-__all__ = ["Connection", "ContainerRecord", "Engine", "EngineFacts", "ImageRecord", "Removal"]
+__all__ = [
+    "Connection",
+    "ContainerRecord",
+    "Engine",
+    "EngineFacts",
+    "EngineVersions",
+    "ImageRecord",
+    "Place",
+    "PrivateVM",
+    "Removal",
+]
 
 Record = Mapping[str, Any]
 """An engine's own JSON about one object, untouched. Whoever reads it checks what it reads."""
+
+
+class PrivateVM(NamedTuple):
+    """A private virtual machine that runs, as its driver knows it by a connection of its own, not from its engine."""
+
+    words: str
+    """What it is, such as "private VM (QEMU, KVM)"."""
+    boot_id: str
+    """Of the kernel in it."""
+
+
+class Place(NamedTuple):
+    """Where a session's engine is, and why that one: decided once, before anything is asked of it."""
+
+    address: str
+    """``unix:///...``, or ``tcp://...`` where a person said yes to that."""
+    name: str
+    """In plain words what listens there, as far as the address tells."""
+    chosen: str
+    """Why this one, in a few words: "asked for", "the usual one"."""
+    vm: Callable[[], PrivateVM | None] | None = None
+    """The private virtual machine whose engine it is to be, as it is now; None while it does not run there."""
+    require_vm: bool = False
+    """Whether nothing may run unless the kernel of the box is seen to be that machine's."""
+
+    @property
+    def on_a_network(self) -> bool:
+        return not self.address.startswith("unix:")
+
+
+class EngineVersions(NamedTuple):
+    """What an engine said of its own versions; empty where it did not."""
+
+    engine: str
+    runc: str
+    runc_revision: str
+    """Of the package, where the engine's maker names one: ``1.1.5+ds1-1+deb12u1``."""
 
 
 class EngineFacts(NamedTuple):
@@ -26,6 +73,8 @@ class EngineFacts(NamedTuple):
     architecture: str | None
     cgroup_version: str | None
     runc_version: str | None
+    runtime: str | None
+    """Which container runtime it uses where none is asked for."""
     memory_limit: bool | None
     swap_limit: bool | None
     cpu_limit: bool | None
@@ -89,6 +138,14 @@ class Engine(Protocol):
     @property
     def address(self) -> str:
         """Where it is, e.g. ``unix:///var/run/docker.sock``."""
+        ...
+
+    @property
+    def place(self) -> Place: ...
+
+    @property
+    def versions(self) -> EngineVersions | None:
+        """As it said when it was first asked anything; None before that. Asks nothing itself."""
         ...
 
     def facts(self) -> EngineFacts: ...

@@ -10,7 +10,9 @@
     │   ├── EngineDenied           it is there, and this user may not use it
     │   ├── EngineTimeout          it is there, and does not answer in time
     │   ├── EngineRefused          it answered, and said no
-    │   │   └── EngineNotFound     the object asked for does not exist
+    │   │   ├── EngineNotFound     the object asked for does not exist
+    │   │   └── EngineElsewhere    it is on another machine, to which nobody said yes
+    │   └── VMMissing              a private virtual machine is required, and none runs
     ├── SealError                  a box differs from the policy: the program never started
     ├── BoxError                   a box broke its part of the protocol, or was lost
     └── Stopped                    the person stopped the run before the program started (exit status 130)
@@ -27,6 +29,7 @@ __all__ = [
     "BoxError",
     "Difference",
     "EngineDenied",
+    "EngineElsewhere",
     "EngineError",
     "EngineMissing",
     "EngineNotFound",
@@ -40,6 +43,7 @@ __all__ = [
     "SetupError",
     "SourceError",
     "Stopped",
+    "VMMissing",
 ]
 
 
@@ -121,6 +125,14 @@ class EngineRefused(EngineError):
 
 class EngineNotFound(EngineRefused):
     code = "engine_not_found"
+
+
+class EngineElsewhere(EngineRefused):
+    code = "engine_elsewhere"
+
+
+class VMMissing(EngineError):
+    code = "vm_missing"
 
 
 class SealError(PyBoxError):

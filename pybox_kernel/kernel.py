@@ -19,7 +19,7 @@ import comm
 import ipywidgets
 from ipykernel._version import kernel_protocol_version
 from ipykernel.kernelbase import Kernel
-from traitlets import Enum, Unicode, default
+from traitlets import Bool, Enum, Unicode, default
 
 from pybox_kernel import __version__
 from pybox_kernel.cell_executor import CellExecutor
@@ -27,7 +27,7 @@ from pybox_kernel.commands import Options
 from pybox_kernel.completeness import completeness
 from pybox_kernel.outbox import Text
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import checked_mode
+from pybox_kernel.session import checked_mode, wish_of
 
 __all__ = ["PyBoxKernel"]
 
@@ -92,6 +92,16 @@ class PyBoxKernel(Kernel):
         " never; also what a cell defined before it failed. The default is that of the variable PYBOX_CARRY, or on.",
     ).tag(config=True)
 
+    engine = Unicode(
+        "",
+        help="The container engine: `local`, `vm` (the private virtual machine), or an address. The default is that of"
+        " the variable PYBOX_ENGINE, or the private virtual machine where it runs, or this computer's engine.",
+    ).tag(config=True)
+
+    require_vm = Bool(
+        False, help="Run nothing but in the private virtual machine. The variable PYBOX_REQUIRE_VM asks for that, too."
+    ).tag(config=True)
+
     @default("carry")
     def _carry_default(self) -> str:
         wish = os.environ.get("PYBOX_CARRY", "on")
@@ -105,7 +115,11 @@ class PyBoxKernel(Kernel):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self._executor = CellExecutor(
-            self._publish, lambda: self.receipt, lambda: Options(image=self.image), carry=checked_mode(self.carry)
+            self._publish,
+            lambda: self.receipt,
+            lambda: Options(image=self.image),
+            carry=checked_mode(self.carry),
+            engine=lambda: wish_of(self.engine, require_vm=self.require_vm),
         )
         self._page = self._executor.page
         for name in NOT_ON_CONTROL:

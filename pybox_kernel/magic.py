@@ -35,6 +35,7 @@ from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.html import render_html
 from pybox_kernel.render.text import render_short
 from pybox_kernel.safe_display import safe_text
+from pybox_kernel.session import wish_of
 
 __all__ = ["PyBoxMagics", "load", "unload"]
 
@@ -66,6 +67,10 @@ class PyBoxMagics(Magics):
     )
     quiet = Bool(False, help="No receipt under a cell that ended normally.").tag(config=True)
     no_raise = Bool(False, help="A cell that fails is no error of the notebook.").tag(config=True)
+    engine = Unicode(
+        "", help="The container engine: `local`, `vm`, or an address; the variable PYBOX_ENGINE's where there is none."
+    ).tag(config=True)
+    require_vm = Bool(False, help="Nothing is run but in the private virtual machine.").tag(config=True)
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
@@ -83,6 +88,15 @@ class PyBoxMagics(Magics):
     @validate("timeout")
     def _checked_timeout(self, proposal: Mapping[str, Any]) -> str:
         return self._checked(proposal, lambda value: checked_deadline(STDLIB, value or None))
+
+    @validate("engine", "require_vm")
+    def _checked_engine(self, proposal: Mapping[str, Any]) -> Any:
+        running = self._executors.get(os.getpid())
+        if running is not None and running.has_engine and proposal["value"] != getattr(self, proposal["trait"].name):
+            raise TraitError("The sealed cells of this notebook have an engine by now. Restart its kernel first.")
+        if proposal["trait"].name == "require_vm":
+            return bool(proposal["value"])
+        return self._checked(proposal, wish_of)
 
     def _checked(self, proposal: Mapping[str, Any], check: Any) -> str:
         try:
@@ -171,7 +185,12 @@ class PyBoxMagics(Magics):
         process = os.getpid()
         if process not in self._executors:
             self._executors[process] = CellExecutor(
-                self._publish, self._look, self._standing, lambda: GUARD[self.guard.on], self._shell.user_ns
+                self._publish,
+                self._look,
+                self._standing,
+                lambda: GUARD[self.guard.on],
+                self._shell.user_ns,
+                engine=lambda: wish_of(self.engine, require_vm=self.require_vm),
             )
         return self._executors[process]
 

@@ -16,6 +16,7 @@ from pybox_kernel import session
 from pybox_kernel.carry_groups import Mode
 from pybox_kernel.cell_executor import CellExecutor, Executed
 from pybox_kernel.commands import Options
+from pybox_kernel.engine_options import wished
 from pybox_kernel.errors import ExitStatus, OptionError
 from pybox_kernel.failures import Failure
 from pybox_kernel.notebook_file import CodeCell, NotebookFile, check_target, output_of, write
@@ -54,13 +55,22 @@ class NotebookRun:
     """One notebook, run once. What comes of each cell is put into ``notebook``. Used on an event loop."""
 
     def __init__(
-        self, notebook: NotebookFile, standing: Options, progress: CellSteps, *, carry: Mode, allow_errors: bool
+        self,
+        notebook: NotebookFile,
+        standing: Options,
+        progress: CellSteps,
+        *,
+        carry: Mode,
+        allow_errors: bool,
+        engine: session.Wish | None = None,
     ) -> None:
         self._cells = [cell for cell in notebook.code_cells if cell.source.strip()]
         self._progress = progress
         self._allow_errors = allow_errors
         self._cell: CodeCell
-        self._executor = CellExecutor(self._publish, lambda: "static", lambda: standing, carry=carry)
+        self._executor = CellExecutor(
+            self._publish, lambda: "static", lambda: standing, carry=carry, engine=lambda: engine or session.wish_of()
+        )
         self._stopped = False
 
     def stop(self) -> None:
@@ -143,6 +153,7 @@ def run_notebook(options: argparse.Namespace) -> int:
     notebook = NotebookFile.read(source)
     check_target(target, source)
     checked_deadline(policy_for(options.image), options.timeout)
+    engine = wished(options)
     standing = Options(
         image=options.image,
         timeout=options.timeout,
@@ -154,7 +165,9 @@ def run_notebook(options: argparse.Namespace) -> int:
             session.share_folder(standing.output, of_a_notebook=False)
         with CellSteps() as progress:
             carry = session.checked_mode(options.carry or "on")
-            run = NotebookRun(notebook, standing, progress, carry=carry, allow_errors=options.allow_errors)
+            run = NotebookRun(
+                notebook, standing, progress, carry=carry, allow_errors=options.allow_errors, engine=engine
+            )
             ran = asyncio.run(stoppable(run))
     if ran.failure is not None:
         told = safe_text("\n".join(ran.failure.traceback))

@@ -11,17 +11,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from pybox_kernel.boundary_facts import Boundary, BoundaryKind, EngineUsed
 from pybox_kernel.carry_facts import Carried, LostValue, Model, NotRestoredValue, WhyMissing
 from pybox_kernel.policy import Count, Policy, Quantity
 
 __all__ = [
     "Asked",
     "Boundary",
+    "BoundaryKind",
     "Box",
     "BoxFile",
     "Checked",
     "CopiedValue",
     "End",
+    "EngineUsed",
     "FileNotBrought",
     "How",
     "Image",
@@ -158,6 +161,12 @@ class Options(Model):
     """Values of this computer's Python that were copied into the program."""
     values_wanted: tuple[str, ...] = ()
     """Names of values that are to come back from it."""
+    engine: str | None = None
+    """Which engine a person named, as they wrote it, made safe to show; null where none was."""
+    require_vm: bool = False
+    """Whether it might run in no other place than a private virtual machine."""
+    another_machine: bool = False
+    """Whether a person said yes to another machine."""
 
 
 class Asked(Model):
@@ -217,13 +226,6 @@ class Meters(Model):
     """From the source's last byte in the box to the program's end, by the warden's monotonic clock."""
 
 
-class Boundary(Model):
-    """What stands between the box and this computer, beside the container."""
-
-    kind: Literal["this_kernel", "other_kernel"] | None
-    evidence: str
-
-
 class Step(Model):
     name: str
     offset_ms: Quantity
@@ -260,6 +262,8 @@ class Observed(Model):
     box: Box
     carried: Carried | None = None
     """Null where carry is off."""
+    engine_used: EngineUsed | None = None
+    """Null where none was found."""
     saved_in: str | None
     """The folder of this computer that files from the box were written to, made safe to show; null where none were."""
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pybox_kernel import seccomp
+from pybox_kernel.boundary import NOT_LOOKED_AT
 from pybox_kernel.box import Box
 from pybox_kernel.box_files import InputFile, OutputFile
 from pybox_kernel.carry_course import carried_of, lost_of, not_restored_of
 from pybox_kernel.carry_groups import Missing
 from pybox_kernel.course import Course, Program
+from pybox_kernel.engine import Place
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.receipt import (
     Asked,
@@ -19,6 +22,7 @@ from pybox_kernel.receipt import (
     BoxFile,
     Checked,
     CopiedValue,
+    EngineUsed,
     FileNotBrought,
     InputCopy,
     KernelChecked,
@@ -37,12 +41,12 @@ from pybox_kernel.receipt import (
 )
 from pybox_kernel.receipt import Box as BoxFacts
 from pybox_kernel.run_end import end_of, meters_of
+from pybox_kernel.runtimes import runtime_of
 from pybox_kernel.safe_display import safe_name, safe_text
 from pybox_kernel.seal import Look
 from pybox_kernel.transcript import StreamName
 from pybox_kernel.values import BroughtValue, Value, ValuesOut
 from pybox_kernel.walls import wall_of
-from pybox_kernel.witness import own_boot_id
 
 __all__ = ["not_saved", "saved_in", "with_folder", "with_values", "write_receipt"]
 
@@ -71,6 +75,9 @@ def write_receipt(program: Program, course: Course) -> Receipt:
                 output_folder=None,
                 values=values_in(program),
                 values_wanted=program.values.wanted,
+                engine=safe_name(program.wish.engine, 300) or None,
+                require_vm=program.wish.require_vm,
+                another_machine=program.wish.another_machine,
             ),
             seccomp_sha256=seccomp.PROFILE_SHA256,
             uid=box.identity.uid if box is not None else None,
@@ -83,6 +90,7 @@ def write_receipt(program: Program, course: Course) -> Receipt:
             steps=tuple(course.timeline.steps),
             box=box_of(box, course.waited, unknown),
             carried=carried_of(program.sent, course.taken) if program.sent is not None else None,
+            engine_used=engine_of(program.place, box),
             saved_in=None,
         ),
         said=Said(
@@ -269,16 +277,29 @@ def differences(look: Look) -> tuple[NotAsRequired, ...]:
 
 
 def boundary_of(box: Box | None, unknown: list[Unknown]) -> Boundary:
-    """Whether the box runs on this computer's own kernel: by the boot id (random(4)), which no two boots share."""
-    sight = box.sight if box is not None else None
-    if sight is None or sight.boot_id is None:
-        if box is not None and box.sight is not None:
-            unknown.append(Unknown(what="boundary", why="the boot id of the engine's kernel could not be read"))
-        return Boundary(kind=None, evidence="not looked at" if sight is None else "no boot id")
-    own = own_boot_id()
-    if own == sight.boot_id:
-        return Boundary(kind="this_kernel", evidence="the box's kernel has the same boot id as this computer's")
-    return Boundary(kind="other_kernel", evidence="the box's kernel has another boot id than this computer's")
+    if box is None or box.sight is None:
+        return NOT_LOOKED_AT
+    if box.boundary.kind is None:
+        unknown.append(Unknown(what="boundary", why="the boot id of the engine's kernel could not be read"))
+    return box.boundary
+
+
+def engine_of(place: Place | None, box: Box | None) -> EngineUsed | None:
+    """``place`` is that of the engine that was chosen; None where none could be."""
+    if place is None:
+        return None
+    versions = box.engine.versions if box is not None else None
+    runtime = box.runtime if box is not None else None
+    found = runtime_of(runtime, versions)
+    return EngineUsed(
+        address=safe_name(place.address.replace(str(Path.home()), "~", 1), 300),
+        name=place.name,
+        chosen=safe_name(place.chosen, 200),
+        version=safe_name(versions.engine, 60) if versions is not None and versions.engine else None,
+        runtime=safe_name(found.name, 60) if found.name else None,
+        runtime_version=safe_name(found.version, 60) if found.version else None,
+        warning=found.warning,
+    )
 
 
 def box_of(box: Box | None, waited: Waited | None, unknown: list[Unknown]) -> BoxFacts:

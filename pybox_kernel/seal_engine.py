@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from pybox_kernel import seccomp
 from pybox_kernel.policy import Policy
+from pybox_kernel.runtimes import runtime_in_words, usable
 from pybox_kernel.seal import Comparison, Identity, Look, command, container_config, part
 
 __all__ = ["engine_look"]
 
 ENGINE_MASKED: Final = frozenset({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"})
 ENGINE_READ_ONLY: Final = frozenset({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})
-RUNTIMES: Final = frozenset({"runc", "io.containerd.runc.v2", "crun"})
 IMAGE_VARIABLES: Final = frozenset({"GPG_KEY", "PYTHON_SHA256", "PYTHON_VERSION"})
 """What the official Python images put into the environment; it stays with the warden."""
 LIMITS: Final = frozenset({"Memory", "MemorySwap", "NanoCpus", "PidsLimit"})
@@ -96,6 +96,12 @@ def engine_look(policy: Policy, identity: Identity, record: Mapping[str, Any]) -
     return compare.look()
 
 
+def runtime_in(record: Mapping[str, Any]) -> str | None:
+    """The name of the container runtime, as an engine's record has it."""
+    name = part(record, "HostConfig").get("Runtime")
+    return name if isinstance(name, str) else None
+
+
 def compare_host(compare: Comparison, wanted: Mapping[str, Any], host: Mapping[str, Any]) -> None:
     for name in sorted(wanted.keys() | host.keys() | {"MaskedPaths", "ReadonlyPaths", "Runtime"}):
         plain, found = PLAIN_NAMES.get(name, name), host.get(name)
@@ -113,7 +119,7 @@ def compare_host(compare: Comparison, wanted: Mapping[str, Any], host: Mapping[s
         elif name in wanted:
             compare.require(plain, wanted[name], found)
         elif name == "Runtime":
-            compare.require(plain, "runc or crun", found, met=isinstance(found, str) and found in RUNTIMES)
+            compare.require(plain, "runc or crun", runtime_in_words(found), met=usable(found))
         elif name == "MaskedPaths":
             compare.require(plain, sorted(ENGINE_MASKED), found, met=has_all(ENGINE_MASKED, found))
         elif name == "ReadonlyPaths":

@@ -18,6 +18,7 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
+from pybox_kernel.engine_choice import Wish, choose, wish_of
 from pybox_kernel.errors import OptionError, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_recipes import Offer
@@ -26,6 +27,7 @@ from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Journal, home_folder, home_path
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
+from pybox_kernel.machines.machine import Machine
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
@@ -43,6 +45,7 @@ __all__ = [
     "RunResult",
     "Session",
     "Stop",
+    "Wish",
     "checked_mode",
     "clean_up",
     "examine",
@@ -55,6 +58,7 @@ __all__ = [
     "run",
     "set_up",
     "share_folder",
+    "wish_of",
     "with_output",
 ]
 
@@ -83,9 +87,12 @@ class Session:
     installation removes and reports whatever is left.
     """
 
-    def __init__(self, journal: Journal, engine: Engine | None = None, *, in_advance: bool = False) -> None:
-        """``engine`` is for tests with an engine at another address; otherwise the one on this computer is used.
-        ``in_advance``: see ``SessionBoxes``."""
+    def __init__(
+        self, journal: Journal, engine: Engine | None = None, *, in_advance: bool = False, wish: Wish | None = None
+    ) -> None:
+        """``engine`` is for tests with an engine of their own; otherwise ``wish`` leads to one, and where that is not
+        given, the environment's. ``in_advance``: see ``SessionBoxes``. Raises OptionError."""
+        self._wish = wish or wish_of()
         self._journal = journal
         self._engine = engine
         self._html_cleaner = HtmlCleaner()
@@ -94,9 +101,10 @@ class Session:
         self._boxes = SessionBoxes(journal, self.engine, in_advance=in_advance)
 
     @classmethod
-    def open(cls, *, in_advance: bool = False) -> Self:
-        """Raises SetupError if the state folder cannot be made. An engine that is missing is told by ``run``."""
-        return cls(Journal(home_folder()), in_advance=in_advance)
+    def open(cls, *, in_advance: bool = False, wish: Wish | None = None) -> Self:
+        """Raises SetupError if the state folder cannot be made, OptionError for an engine that is none. One that is
+        missing, or not to be used, is told by ``run``."""
+        return cls(Journal(home_folder()), in_advance=in_advance, wish=wish)
 
     def __enter__(self) -> Self:
         return self
@@ -140,9 +148,10 @@ class Session:
         sent = carry.going_in(program, cell, mode) if isinstance(carry, Carry) else None
         raw = carry if isinstance(carry, CarryIn) else parcel_of(sent) if sent is not None else None
         asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent)
-        asked = asked._replace(values=values or ValuesAsked())
+        asked = asked._replace(values=values or ValuesAsked(), wish=self._wish)
         try:
             engine = self.engine()
+            asked = asked._replace(place=engine.place)
             recorded = self._boxes.recorded(engine, policy)
         except SetupError as error:  # no image to run in, but the engine may still hold what was left
             return replace(not_run(asked, error), notices=self._sweep_once(engine))
@@ -212,10 +221,11 @@ class Session:
         return saved(result, asks.output, base, asks.cell) if asks.output is not None else result
 
     def engine(self) -> Engine:
-        """The engine, without talking to it. Raises EngineRefused for an address on a network."""
+        """The engine, without talking to it; the same for as long as the session lives. Raises EngineError: see
+        ``choose``."""
         with self._lock:
             if self._engine is None:
-                self._engine = DockerEngine()
+                self._engine = DockerEngine(choose(self._wish, own_machine))
             return self._engine
 
     def sweep(self) -> Sweep:
@@ -340,13 +350,18 @@ def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:
     return image_build.carry_out(DockerEngine(), ImageStore(home_folder()), plan, progress)
 
 
-def examine(kernel_name: str) -> tuple[Finding, ...]:
+def examine(kernel_name: str, wish: Wish | None = None) -> tuple[Finding, ...]:
     """What is wrong on this computer. Reads only."""
-    return examine_all(DockerEngine, home_path(), kernel_name)
+    return examine_all(lambda: DockerEngine(choose(wish or wish_of(), own_machine)), home_path(), kernel_name)
 
 
-def clean_up() -> Sweep:
+def own_machine() -> Machine | None:
+    """This user's private virtual machine, which may not run, nor be made; None where there is no driver for one."""
+    return None
+
+
+def clean_up(wish: Wish | None = None) -> Sweep:
     """Removes what dead sessions left, and says what."""
-    with Session.open() as session:
+    with Session.open(wish=wish) as session:
         session.engine().facts()  # an engine that does not answer is an error here, not a list of unknowns
         return session.sweep()

@@ -12,7 +12,7 @@ from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError
 from pybox_kernel.journal import Entry, Journal, new_entry, new_token
 from pybox_kernel.seal import LABEL
-from pybox_kernel.witness import ContainerWitness, DirectWitness, Sight, witness_config
+from pybox_kernel.witness import ContainerWitness, DirectWitness, Host, Sight, witness_config
 
 __all__ = ["SessionWitness"]
 
@@ -33,6 +33,7 @@ class SessionWitness:
         self._direct = DirectWitness()
         self._direct_sees = False
         self._container: ContainerWitness | None = None
+        self._host: Host | None = None
         self._entry: Entry | None = None
         self._refused = self._choice == "box"
         self._lock = threading.Lock()
@@ -58,6 +59,17 @@ class SessionWitness:
         """Nothing found is an answer only where this computer has been seen to be the engine's."""
         found = () if self._choice in ("container", "box") else self._direct.named_after(container_id)
         return found if found or self._direct_sees else None
+
+    def host(self, boot_id: str) -> Host | None:
+        """Read once for each kernel."""
+        known = self._host
+        if known is None or known.boot_id != boot_id:
+            if self._direct_sees:
+                known = self._direct.host(boot_id)
+            else:
+                known = self._asked(lambda container: container.host(boot_id))
+            self._host = known
+        return known
 
     def _asked(self, question: Callable[[ContainerWitness], T | None]) -> T | None:
         """The witness container's answer. One that has gone since it was last asked is started once more."""

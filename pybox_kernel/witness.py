@@ -12,6 +12,7 @@ import select
 import threading
 import time
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -22,11 +23,11 @@ from pybox_kernel.inside import witness as reading
 from pybox_kernel.policy import MIB
 from pybox_kernel.seal import PROGRAMS, PYTHON
 
-__all__ = ["ContainerWitness", "DirectWitness", "Sight", "Source", "Witness", "own_boot_id"]
+__all__ = ["ContainerWitness", "DirectWitness", "Host", "Sight", "Source", "Witness", "own_host"]
 
 Source = Literal["this computer", "witness container", "the box's own reading"]
 
-BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+LONGEST_HINT: Final = 100
 CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -40,6 +41,19 @@ class Sight(NamedTuple):
     started: str | None = None
     """When the process started, in the kernel's own count (proc_pid_stat(5), field 22); with its boot id and its pid it
     is one process and no other."""
+
+
+class Host(NamedTuple):
+    """What one kernel says of itself, and of the machine that it sees below it; None where it does not."""
+
+    boot_id: str | None = None
+    """Told apart from every other boot of any kernel (random(4))."""
+    release: str | None = None
+    vendor: str | None = None
+    product: str | None = None
+    hypervisor: str | None = None
+    flag: str | None = None
+    """Whether its processor says that it is a virtual machine's: "yes" or "no"."""
 
 
 class Witness(Protocol):
@@ -59,15 +73,28 @@ class Witness(Protocol):
         """The cgroups of a box that was never looked at; None if it is not known where they would be."""
         ...
 
+    def host(self, boot_id: str) -> Host | None:
+        """What is known of the kernel with this boot id; None if another was read, or nothing could be."""
+        ...
+
     def close(self) -> None: ...
 
 
-def own_boot_id() -> str | None:
-    """This computer's own kernel, told apart from every other boot of any (random(4)); None outside Linux."""
-    try:
-        return BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
+@cache
+def own_host() -> Host:
+    """This computer's own kernel, read once; all None outside Linux."""
+    return host_in(reading.host())
+
+
+def host_in(found: object) -> Host:
+    texts = found if isinstance(found, dict) and is_texts(found) else {}
+    return Host(*(line_in(texts.get(name)) for name in Host._fields))
+
+
+def line_in(text: str | None) -> str | None:
+    """The first line; None where it says nothing."""
+    words = " ".join((text or "").split("\n", 1)[0].split())[:LONGEST_HINT]
+    return words or None
 
 
 class DirectWitness:
@@ -88,6 +115,10 @@ class DirectWitness:
     def named_after(self, container_id: str) -> tuple[str, ...]:
         """() where this is not the engine's kernel, too."""
         return tuple(path for path, _, _ in os.walk(CGROUPS) if container_id in path)
+
+    def host(self, boot_id: str) -> Host | None:
+        found = own_host()
+        return found if found.boot_id == boot_id else None
 
     def close(self) -> None:
         return None
@@ -164,6 +195,10 @@ class ContainerWitness:
     def standing(self, folders: Mapping[str, str]) -> tuple[str, ...] | None:
         found = self._ask({"do": "standing", "folders": dict(folders)})
         return tuple(map(str, found)) if isinstance(found, list) else None
+
+    def host(self, boot_id: str) -> Host | None:
+        found = host_in(self._ask({"do": "host"}))
+        return found if found.boot_id == boot_id else None
 
     def close(self) -> None:
         self._connection.close()

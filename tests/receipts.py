@@ -39,6 +39,17 @@ def ended(how: str, *evidence: str, code: int | None = None, signal: str | None 
     return {"how": how, "exit_code": code, "signal": signal, "evidence": [*by_itself, *evidence, *engine]}
 
 
+ENGINE: dict[str, Any] = {
+    "address": "unix:///var/run/docker.sock",
+    "name": "container engine",
+    "chosen": "the usual one",
+    "version": "27.5.1",
+    "runtime": "runc",
+    "runtime_version": "1.2.9",
+    "warning": None,
+}
+
+
 def receipt(**changes: Any) -> Receipt:
     """A clean run, with what ``changes`` names by its path: ``observed__end__how="signal"``."""
     document: dict[str, Any] = {
@@ -65,6 +76,9 @@ def receipt(**changes: Any) -> Receipt:
                 "carry": "off",
                 "values": [],
                 "values_wanted": [],
+                "engine": None,
+                "require_vm": False,
+                "another_machine": False,
             },
             "seccomp_sha256": "3d" * 32,
             "uid": 20123,
@@ -87,10 +101,11 @@ def receipt(**changes: Any) -> Receipt:
                 "cpu_throttled_periods": 1,
                 "ran_seconds": 0.288,
             },
-            "boundary": {"kind": "this_kernel", "evidence": "the boot ids are equal"},
+            "boundary": {"kind": "this_kernel", "evidence": "the same boot id", "machine": None, "facts": []},
             "steps": steps(STEPS),
             "box": {"id": "4e" * 32, "removed": True, "waited": None},
             "carried": None,
+            "engine_used": dict(ENGINE),
             "saved_in": None,
         },
         "said": {
@@ -159,6 +174,7 @@ def carried(*put_in: dict[str, Any], out: Any = (), **more: Any) -> dict[str, An
     }
 
 
+NOTHING_ASKED: dict[str, Any] = {"deadline_seconds": 2.0, "inputs": [], "output": False, "output_folder": None}
 NO_EXIT_CODE = {"what": "exit_code", "why": "the box ended without saying how the program did"}
 
 
@@ -188,6 +204,7 @@ NO_ENGINE: dict[str, Any] = {
         "inside": {"checked": 0, "differences": []},
     },
     "observed__boundary": {"kind": None, "evidence": ""},
+    "observed__engine_used": None,
     "observed__steps": [],
     "observed__box": {"id": None, "removed": None, "waited": None},
     "problem": {
@@ -418,6 +435,49 @@ def samples() -> dict[str, Receipt]:
             observed__meters__ran_seconds=2.001,
             observed__meters__cpu_seconds=0.21,
             said__completed=False,
+        ),
+        "private_vm": receipt(
+            asked__options={**NOTHING_ASKED, "engine": "vm", "require_vm": True},
+            observed__boundary={
+                "kind": "private_vm",
+                "evidence": "the boot ids are equal",
+                "machine": "private VM (QEMU, emulated)",
+                "facts": ["the box's kernel is Linux 6.12.38", "this computer's kernel is Linux 6.1.0"],
+            },
+            observed__engine_used={
+                **ENGINE,
+                "address": "unix://~/.local/share/pybox-kernel/vm/engine.sock",
+                "name": "PyBox's own private VM (QEMU, emulated)",
+                "chosen": "asked for",
+            },
+        ),
+        "another_machine": receipt(
+            asked__options={**NOTHING_ASKED, "engine": "tcp://192.0.2.7:2376", "another_machine": True},
+            observed__boundary={
+                "kind": "another_machine",
+                "evidence": "the boot ids differ",
+                "machine": None,
+                "facts": ["the engine is reached over a network, at tcp://192.0.2.7:2376"],
+            },
+            observed__engine_used={
+                **ENGINE,
+                "address": "tcp://192.0.2.7:2376",
+                "name": "engine on another machine",
+                "chosen": "asked for",
+                "runtime_version": "1.1.5",
+                "warning": "it is of a version that has a way out of a container",
+            },
+        ),
+        "no_vm": receipt(
+            **{
+                **NO_ENGINE,
+                "problem": {
+                    "code": "vm_missing",
+                    "message": "A private virtual machine was asked for, and none runs: nothing is run without it.",
+                    "advice": "Start it with `pybox-kernel vm start`.",
+                },
+            },
+            asked__options={**NOTHING_ASKED, "require_vm": True},
         ),
     }
 

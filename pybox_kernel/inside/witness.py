@@ -1,8 +1,8 @@
 """Reads the Linux kernel's files about one box, from outside it. Trusted; standard library only.
 
-``look``, ``meters`` and ``standing`` are called on this computer where the engine's kernel is its own, and run as a
-container's program otherwise (``main``): host pid and cgroup namespaces, no capabilities, its own uid, read-only, no
-network. There it answers one line of JSON for each line of JSON, and ends at the end of stdin.
+``look``, ``meters``, ``standing`` and ``host`` are called on this computer where the engine's kernel is its own, and
+run as a container's program otherwise (``main``): host pid and cgroup namespaces, no capabilities, its own uid,
+read-only, no network. There it answers one line of JSON for each line of JSON, and ends at the end of stdin.
 """
 
 from __future__ import annotations
@@ -36,6 +36,14 @@ METER_FILES = {
     ),
     2: ("memory.peak", "memory.events", "pids.peak", "pids.events", "cpu.stat"),
 }  # fmt: skip
+HOST_FILES = {
+    "boot_id": "proc/sys/kernel/random/boot_id",
+    "release": "proc/sys/kernel/osrelease",
+    "vendor": "sys/class/dmi/id/sys_vendor",
+    "product": "sys/class/dmi/id/product_name",
+    "hypervisor": "sys/hypervisor/type",
+}
+"""What tells one kernel from another, and what the machine below it says that it is."""
 LARGEST = 65536
 
 
@@ -112,6 +120,18 @@ def standing(folders: Folders, cgroups: str = "/sys/fs/cgroup") -> list[str]:
     return sorted(c for c, path in checked if path and os.path.isdir(f"{cgroups}/{c}{path}"))
 
 
+def host(root: str = "/") -> dict[str, str | None]:
+    """The texts of ``HOST_FILES``, and under "flag" whether the first processor says that it is a virtual machine's
+    ("yes", "no"; None where it does not say, as on arm64)."""
+    texts = {name: read(root + path) for name, path in HOST_FILES.items()}
+    try:
+        with open(root + "proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            flags = file.read(8192).partition("\nflags")[2].partition("\n")[0].split()
+    except OSError:
+        flags = []
+    return {**texts, "flag": None if not flags else "yes" if "hypervisor" in flags else "no"}
+
+
 def main() -> None:
     cgroups = sys.argv[1]
     for line in sys.stdin:
@@ -121,6 +141,8 @@ def main() -> None:
             answer = look(int(request["pid"]), request["id"], "/proc", cgroups)
         elif request["do"] == "meters":
             answer = meters(request["folders"], cgroups)
+        elif request["do"] == "host":
+            answer = host()
         else:
             answer = standing(request["folders"], cgroups)
         sys.stdout.write(json.dumps(answer) + "\n")

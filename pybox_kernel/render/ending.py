@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from pybox_kernel.render import values
 from pybox_kernel.render.advice import FEWER_TASKS, LESS_DATA, advice, little_processor, longer_limit
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
+from pybox_kernel.render.boundary import boundary_note
 from pybox_kernel.render.carry import lost_note
 from pybox_kernel.safe_display import safe_name
 
@@ -31,6 +32,8 @@ NOT_RUN: Final = {
     "setup": "the box's image is not ready",
     "engine": "the container engine failed",
     "engine_missing": "no container engine answers",
+    "vm_missing": "no private virtual machine runs, and one is required",
+    "engine_elsewhere": "the container engine is on another machine",
     "engine_denied": "you may not use the container engine",
     "engine_timeout": "the container engine does not answer in time",
     "engine_refused": "the container engine refused",
@@ -317,8 +320,7 @@ def circumstances(receipt: Receipt, tone: Tone) -> Iterator[str]:
     if how != "deadline" and observed.meters.ran_seconds is not None:
         yield f"{seconds(observed.meters.ran_seconds)} of {receipt.asked.options.deadline_seconds:g} s"
     yield f"sealed: no network, {files_given(receipt)}" if tone == "ok" else "sealed"
-    if observed.boundary.kind == "other_kernel":
-        yield "behind another kernel"
+    yield from boundary_note(observed.boundary)
 
 
 def files_given(receipt: Receipt) -> str:

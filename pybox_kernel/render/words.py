@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybox_kernel.render import carry, values
+from pybox_kernel.render import boundary, carry, values
 from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
@@ -136,7 +136,16 @@ def words(receipt: Receipt) -> Words:
     act = "try" if started else "do"
     main = (("seen", told.seen), ("not known", told.not_known), (act, told.to_do))
     sections = (
-        Section("Allowed", (allowed(receipt), *given(receipt), *values.allowed(receipt), *carry.allowed(receipt))),
+        Section(
+            "Allowed",
+            (
+                allowed(receipt),
+                *given(receipt),
+                *values.allowed(receipt),
+                *boundary.allowed(receipt),
+                *carry.allowed(receipt),
+            ),
+        ),
         Section(SEEN, (*told.seen, *also_seen(receipt), *carry.seen(receipt))),
         Section(SAID, tuple(said(receipt))),
         Section(NOT_KNOWN, (*told.not_known, *also_not_known(receipt))),
@@ -225,10 +234,7 @@ def also_seen(receipt: Receipt) -> Iterator[str]:
         yield "The box is removed, and confirmed gone."
     elif box.id is None:
         yield "There was no box."
-    if observed.boundary.kind == "this_kernel":
-        yield "No virtual machine between the box and this computer: they share one kernel."
-    elif observed.boundary.kind == "other_kernel":
-        yield "Another kernel than this computer's: a virtual machine, or another computer."
+    yield from boundary.seen(observed)
     if observed.end.how != "not_started":
         yield "The figures for memory and processes include start-up."
         if not observed.meters.final:

@@ -26,6 +26,7 @@ from pybox_kernel.journal import Journal
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.session import Session
 from tests.boxes.altered import AlteredEngine
+from tests.cases import case
 from tests.conftest import Outside
 
 pytestmark = pytest.mark.engine
@@ -405,6 +406,7 @@ def test_a_disk_that_is_full_once_the_box_is_made_removes_it(place: Place, engin
 # The image
 
 
+@case("eng-image-missing")
 def test_an_image_that_was_removed_is_named_with_the_next_step(
     place: Place, box_image: RecordedImage, outside: Outside
 ) -> None:
@@ -428,6 +430,7 @@ def test_an_image_that_was_removed_is_named_with_the_next_step(
     place.nothing_left()
 
 
+@case("eng-tag-moved")
 def test_a_tag_that_points_elsewhere_changes_nothing(place: Place, box_image: RecordedImage, outside: Outside) -> None:
     """A run is made from the recorded id, whatever has the recorded name by now."""
     name = f"pybox-test-moved-{os.getpid()}"

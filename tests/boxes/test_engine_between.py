@@ -28,6 +28,7 @@ from pybox_kernel.safe_display import SafeText
 from pybox_kernel.session import Session
 from pybox_kernel.transcript import Display
 from tests.boxes.engine_between import EngineBetween, Fault
+from tests.cases import case
 from tests.conftest import Outside
 
 pytestmark = [pytest.mark.engine, pytest.mark.alone]  # the engine has less than a second for an answer
@@ -262,6 +263,30 @@ def test_a_box_that_cannot_be_removed_is_no_success(bench: Bench, outside: Outsi
     assert "did not answer in time" in receipt.unknown[0].why
     assert len(bench.entries()) == 1
     outside.wait_gone(receipt.observed.box.id, 2.0)
+
+
+@case("eng-disk-full")
+@pytest.mark.parametrize("call", ["make a box", "start a box"])
+def test_an_engine_without_room_says_so_and_nothing_half_made_is_left(call: str, bench: Bench) -> None:
+    full = {"message": "write /var/lib/docker/tmp: no space left on device"}
+    receipt = bench.run(Fault(CALLS[call], "answer", body=full, status="500 Internal Server Error")).receipt
+    assert_not_started(receipt, "engine_refused", f"refused to {call}", "no space left on device")
+    assert_nothing_left(bench, receipt)
+    assert bench.run().receipt.ok, "once there is room again"
+
+
+@case("mac-sleep")
+def test_an_engine_that_lists_and_starts_nothing_is_waited_for_a_while_and_the_mending_command_is_named(
+    bench: Bench,
+) -> None:
+    began = time.monotonic()
+    receipt = bench.run(Fault(CALLS["start a box"], "stall")).receipt
+    assert time.monotonic() - began < 20
+    assert_not_started(receipt, "engine_timeout", "when asked to start a box")
+    assert receipt.problem is not None
+    assert "`systemctl restart docker`" in receipt.problem.advice
+    assert bench.between.calls[-1]
+    assert_nothing_left(bench, receipt)
 
 
 # While the program runs

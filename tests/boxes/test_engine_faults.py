@@ -16,6 +16,7 @@ import pytest
 from pybox_kernel.image_store import RecordedImage
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
+from tests.cases import case
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("box_image")]
 
@@ -75,13 +76,14 @@ def run_with_engine(address: str) -> tuple[Receipt, int, float]:
     return Receipt.from_json(done.stdout), done.returncode, time.monotonic() - began
 
 
+@case("eng-stale-socket", "eng-remote")
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
         ("absent", "engine_missing"),
         ("stale", "engine_missing"),
         ("silent", "engine_timeout"),
-        ("far", "engine_refused"),
+        ("far", "engine_elsewhere"),
     ],
 )
 def test_an_engine_that_is_of_no_use_is_said_in_time_and_nothing_runs(kind: str, code: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pybox_kernel.policy import STDLIB
 from pybox_kernel.runner import RunResult
 from pybox_kernel.session import Session
 from tests.boxes.private_engine import PrivateEngine
+from tests.cases import case
 from tests.conftest import Outside
 from tests.escapes.running import LATE
 
@@ -62,6 +63,7 @@ def assert_processes(most: int, outside: Outside, result: RunResult, limit: floa
 BUSY = "print('up', flush=True)\nwhile True: pass"
 
 
+@case("eng-restart")
 def test_an_engine_killed_during_a_run_is_said_and_the_box_keeps_its_deadline(
     private_engine: PrivateEngine, own_home: Path, outside: Outside
 ) -> None:
@@ -88,6 +90,7 @@ def test_an_engine_killed_during_a_run_is_said_and_the_box_keeps_its_deadline(
     assert list((own_home / "sessions").iterdir()) == []
 
 
+@case("eng-restart")
 def test_an_engine_that_is_shut_down_during_a_run_does_not_put_off_its_deadline(
     private_engine: PrivateEngine, own_home: Path
 ) -> None:
@@ -105,6 +108,7 @@ def test_an_engine_that_is_shut_down_during_a_run_does_not_put_off_its_deadline(
         assert session.engine().containers() == []
 
 
+@case("eng-restart")
 def test_an_engine_that_hangs_during_a_run_is_not_waited_for_without_end(
     private_engine: PrivateEngine, own_home: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from tests.boxes.private_engine import PrivateEngine
 
 pytestmark = pytest.mark.engine
 
-IDS = (r"run\.id", r"asked\.uid", r"observed\.box\.id")
+IDS = (r"run\.id", r"asked\.uid", r"observed\.box\.id", r"observed\.engine_used\.(address|chosen)")
 TIMES = (
     r"run\.started_at",
     r"observed\.steps\.\d+\.(offset|duration)_ms",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pybox_kernel.counters import METER_FILES, Meters, Unread, field, number, read_meters
+from tests.cases import case
 from tests.unit.box_texts import V1, V2
 
 
@@ -16,6 +17,7 @@ def files(texts: Mapping[str, str]) -> dict[str, str | None]:
     return {name.removeprefix("cgroup:"): text for name, text in texts.items() if name.startswith("cgroup:")}
 
 
+@case("eng-cgroup-v1")
 def test_the_meters_of_a_real_box_v1() -> None:
     assert read_meters(files(V1), 1) == Meters(11767808, 0, 5, 0, 55906, 0)
 

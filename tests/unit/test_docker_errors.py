@@ -20,6 +20,7 @@ import requests.exceptions
 import urllib3.exceptions
 
 from pybox_kernel.docker_engine import translated
+from pybox_kernel.engine import Place
 from pybox_kernel.errors import (
     EngineDenied,
     EngineError,
@@ -30,6 +31,7 @@ from pybox_kernel.errors import (
 )
 
 ADDRESS = "unix:///run/some.sock"
+PLACE = Place(ADDRESS, "container engine", "the usual one")
 TIMEOUTS = (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError)
 
 
@@ -72,7 +74,7 @@ def instance(kind: type[Exception]) -> Exception:
 
 
 def crossed(error: BaseException) -> EngineError:
-    with pytest.raises(EngineError) as caught, translated(ADDRESS, "make a box"):
+    with pytest.raises(EngineError) as caught, translated(PLACE, "make a box"):
         raise error
     assert caught.value.advice
     assert "make a box" in caught.value.message or ADDRESS.removeprefix("unix://") in caught.value.message
@@ -170,7 +172,7 @@ def test_an_engine_error_passes_as_it_is() -> None:
 
 
 def crossed_as_it_is(error: EngineError) -> EngineError:
-    with pytest.raises(EngineError) as caught, translated(ADDRESS, "make a box"):
+    with pytest.raises(EngineError) as caught, translated(PLACE, "make a box"):
         raise error
     return caught.value
 
@@ -179,7 +181,7 @@ def crossed_as_it_is(error: EngineError) -> EngineError:
     "error", [KeyboardInterrupt(), SystemExit(3), MemoryError(), AssertionError("bug"), RecursionError()]
 )
 def test_what_is_not_the_engines_passes_as_it_is(error: BaseException) -> None:
-    with pytest.raises(type(error)), translated(ADDRESS, "make a box"):
+    with pytest.raises(type(error)), translated(PLACE, "make a box"):
         raise error
 
 

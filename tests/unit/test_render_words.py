@@ -53,7 +53,7 @@ def section(found: Words, heading: str) -> str:
         ),
         (
             {"observed__boundary__kind": "other_kernel"},
-            "✓ Ended normally · 0.3 of 2 s · sealed: no network, none of your files · behind another kernel",
+            "✓ Ended normally · 0.3 of 2 s · sealed: no network, none of your files · another kernel, not identified",
         ),
         (
             {"observed__meters__oom_kills": 1, "observed__meters__ran_seconds": 1.41},
@@ -182,7 +182,8 @@ def section(found: Words, heading: str) -> str:
     ],
 )
 def test_the_folded_line(changes: dict[str, Any], folded: str) -> None:
-    assert words(receipt(**changes)).folded == folded
+    elsewhere = "observed__boundary__kind" in changes or changes.get("observed__end", {}).get("how") == "not_started"
+    assert words(receipt(**changes)).folded == folded + " · this computer's kernel" * (not elsewhere)
 
 
 def test_a_clean_run_needs_no_more_than_its_line() -> None:
@@ -287,6 +288,15 @@ def test_a_weaker_witness_is_named() -> None:
 
 def test_the_boundary_is_said_or_not_known() -> None:
     assert "No virtual machine" in section(words(receipt()), "Seen from outside")
+    for kind, note, sentence in (
+        ("private_vm", "in a private VM (QEMU, KVM)", "In a private VM (QEMU, KVM) (so; and so)"),
+        ("another_machine", "on another machine", "your program and its files went there"),
+    ):
+        boundary = {"kind": kind, "evidence": "so", "machine": "private VM (QEMU, KVM)", "facts": ["and so"]}
+        found = words(receipt(observed__boundary=boundary))
+        assert found.notes[-1] == note
+        assert sentence in section(found, "Seen from outside")
+        assert "(so; and so)." in section(found, "Seen from outside")
     other = words(receipt(observed__boundary__kind="other_kernel"))
     assert "Another kernel than this computer's" in section(other, "Seen from outside")
     unread = words(receipt(observed__boundary__kind=None))
