@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
@@ -121,3 +122,24 @@ def test_progress_comes_while_it_runs(place: Path) -> None:
     running = [(progress, total) for progress, total, message in told if message and "of 20 s" in message]
     assert len(running) >= 2
     assert all(total is not None and 20 <= total < 40 and progress < total for progress, total in running)
+
+
+def test_a_call_that_its_client_gives_up_has_no_box_soon(place: Path, outside: Outside) -> None:
+    own = Installation(place, outside)
+
+    async def talk() -> None:
+        async with Client(served(place)) as client:
+            with anyio.move_on_after(60) as waiting:
+
+                async def until_it_runs(_progress: float, _total: float | None, message: str | None) -> None:
+                    if message and "of 25 s" in message:
+                        waiting.cancel()
+
+                code = {"code": "import time\ntime.sleep(20)", "timeout": 25}
+                await client.call_tool("run_python", code, progress_callback=until_it_runs)
+            assert waiting.cancelled_caught
+            for box in own.boxes():
+                await anyio.to_thread.run_sync(outside.wait_gone, box, 3)
+            assert not (await client.call_tool("run_python", {"code": "1"})).is_error
+
+    anyio.run(talk)
