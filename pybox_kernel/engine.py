@@ -33,6 +33,8 @@ class PrivateVM(NamedTuple):
     """What it is, such as "private VM (QEMU, KVM)"."""
     boot_id: str
     """Of the kernel in it."""
+    remark: str = ""
+    """What else its driver says of it, without a full stop."""
 
 
 class Place(NamedTuple):

@@ -117,7 +117,7 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
     facts = machine.status() if machine is not None else None
     if facts is not None and facts.state == "unreachable":
         raise VMMissing(
-            "PyBox's virtual machine runs, and its engine cannot be reached.",
+            f"PyBox's virtual machine runs, and is not to be used: {facts.remark or 'its engine cannot be reached'}.",
             "Mend that with `pybox-kernel vm start`; or take this computer's own engine, with `--engine local`.",
         )
     if machine is None or facts is None or facts.state != "running":
@@ -129,7 +129,7 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
         found = machine.status()
         if found.state != "running" or found.endpoint != facts.endpoint or not found.boot_id:
             return None
-        return PrivateVM(kind_in_words(found), found.boot_id)
+        return PrivateVM(kind_in_words(found), found.boot_id, found.remark)
 
     required = wish.require_vm or wish.engine == "vm"
     return Place(facts.endpoint, f"PyBox's own {kind_in_words(facts)}", chosen, now, required)

@@ -99,9 +99,9 @@ def test_what_is_known_of_the_vm_is_asked_anew_each_time() -> None:
     machine = KnownMachine()
     place = chosen(Wish(), machine)
     assert place.vm is not None
-    assert place.vm() == ("private VM (QEMU, emulated)", "vm-boot")
+    assert place.vm() == ("private VM (QEMU, emulated)", "vm-boot", "")
     machine.facts = machine.facts._replace(boot_id="after a restart")
-    assert place.vm() == ("private VM (QEMU, emulated)", "after a restart")
+    assert place.vm() == ("private VM (QEMU, emulated)", "after a restart", "")
     for change in ({"state": "stopped"}, {"endpoint": "unix:///elsewhere"}, {"boot_id": None}):
         machine.facts = KnownMachine(**change).facts
         assert place.vm() is None, change
