@@ -158,9 +158,16 @@ class Carry:
             if not 1 <= cells <= len(self._before):
                 last = len(self._before)
                 far = f"`%pybox carry back {last}` is as far as it goes." if last else "There is no state before this."
-                raise OptionError(f"What was carried {cells:,} cells ago is not kept.", far)
+                ago = f"{cells:,} {'cell' if cells == 1 else 'cells'}"
+                raise OptionError(f"What was carried {ago} ago is not kept.", far)
+            undone: dict[str, Missing] = {}
             for _ in range(cells):
+                undone |= {name: Missing(it.cell, "undone") for it in self._state.groups for name in it.names}
                 self._state = self._before.pop()
+            there = names_of(self._state.groups)
+            undone = {name: why for name, why in undone.items() if name not in there}
+            missing = with_missing(self._state.missing, undone)
+            self._state = replace(self._state, missing=missing, own=self._state.own + EACH_WORD * len(undone))
 
 
 def grown(before: State, sent: Sent, taken: TakenOut, cell: int | None) -> State:

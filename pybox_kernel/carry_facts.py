@@ -24,7 +24,7 @@ LONGEST_NAME: Final = 255
 MOST_GROUPS: Final = 256
 MOST_NAMES_LISTED: Final = 16
 
-WhyMissing = Literal["off", "failed", "lost", "not_restored", "dropped", "kept_back", "history"]
+WhyMissing = Literal["off", "failed", "lost", "not_restored", "dropped", "undone", "kept_back", "history"]
 """Why a name that an earlier cell defined is not there: ``off`` it was defined while carry was off; ``failed`` its cell
 failed; ``lost`` it could not be carried; ``not_restored`` it was carried and could not be made again; ``dropped`` a
 person dropped it; ``kept_back`` it is carried, and the cell does not name it; ``history`` IPython has

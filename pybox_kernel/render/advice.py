@@ -130,6 +130,11 @@ def name(wall: Wall, _: Policy, __: str) -> Advice:
             )
         case "dropped":
             return Advice(f"You dropped {which} from what is carried.", "Run the cell that defines it again.")
+        case "undone":
+            return Advice(
+                f"{where} defines {which}, but with %pybox carry back you returned to what there was before that.",
+                "Run that cell again.",
+            )
         case "kept_back":
             return Advice(
                 f"{where} left {which}, but it did not go in, since this cell does not name it.",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pybox_kernel.carry_facts import Carried, CarriedGroup, LostValue, NotRestoredValue
     from pybox_kernel.receipt import Receipt
 
-__all__ = ["QUIET", "allowed", "lost_note", "names_listed", "quiet_name", "said", "seen"]
+__all__ = ["QUIET", "allowed", "lost_note", "names_listed", "quiet_name", "said", "seen", "suspected"]
 
 LINES: Final = "lines"
 """The lines of a cell's functions, that tracebacks show: too small a thing to name on every receipt."""
@@ -66,13 +66,25 @@ def seen(receipt: Receipt) -> Iterator[str]:
         yield f"Carried in: {by_cell(put_in, found.put_in_more)}."
     if found.kept_back:
         values = counted(found.kept_back, "other")
-        yield f"Not put in, since it cannot use them: {values} ({size(found.kept_back_bytes)})."
+        yield f"Not put in, since the cell does not name them: {values} ({size(found.kept_back_bytes)})."
     if found.why_nothing is not None:
         yield f"Carried out: nothing, since {finished(found.why_nothing)} What earlier cells left is as it was."
     elif taken_out := tuple(group for group in found.taken_out if group.kind != LINES):
         yield f"Carried out: {described(taken_out, found.taken_out_more)}."
     if gone := gone_of(found, receipt):
         yield f"Carried in, and not left for later cells: {names_listed(gone)}."
+
+
+def suspected(receipt: Receipt) -> str:
+    """What to do where a run that got something of earlier cells did not end well: they chose it, and it acts from the
+    first line on. Empty for any other."""
+    found = receipt.observed.carried
+    if found is None or not found.put_in or receipt.ok or receipt.observed.end.how in ("not_started", "stopped"):
+        return ""
+    return (
+        "If its own code does not explain it, what earlier cells left may: %pybox carry back, in a cell of its own,"
+        " returns to what there was before the last cell, and %pybox carry clear drops it all."
+    )
 
 
 def gone_of(found: Carried, receipt: Receipt) -> list[str]:

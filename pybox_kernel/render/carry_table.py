@@ -62,7 +62,7 @@ def sentences(listing: Listing, most: int) -> Iterator[str]:
         "off": "Carrying is off: cells do without it until %pybox carry on.",
     }[listing.mode]
     if listing.back:
-        yield f"%pybox carry back N goes back {counted(listing.back, 'cell')} at most."
+        yield f"%pybox carry back N returns to what there was N cells ago: {listing.back:,} at most."
 
 
 def rows_of(listing: Listing) -> Iterator[tuple[str, ...]]:

@@ -149,7 +149,7 @@ def words(receipt: Receipt) -> Words:
         Section(SEEN, (*told.seen, *also_seen(receipt), *carry.seen(receipt))),
         Section(SAID, tuple(said(receipt))),
         Section(NOT_KNOWN, (*told.not_known, *also_not_known(receipt))),
-        Section(f"What to {act}", tuple(told.to_do)),
+        Section(f"What to {act}", (*told.to_do, *filter(None, [carry.suspected(receipt)]))),
     )
     return Words(
         tone=told.tone,

@@ -112,6 +112,24 @@ def test_a_name_that_is_not_there_is_told_of_with_the_reason(notebook: Notebook)
     off = notebook.run("gone", mode="off").receipt
     assert off.said.wall is not None
     assert (off.said.wall.why_missing, off.asked.options.carry, off.observed.carried) == ("off", "off", None)
+    notebook.ok("late = 1")
+    notebook.carry.back()
+    undone = notebook.run("late").receipt
+    assert undone.said.wall is not None
+    assert (undone.said.wall.cell, undone.said.wall.why_missing) == (10, "undone")
+    assert "%pybox carry clear drops it all" not in render_full(undone)  # nothing went in
+
+
+def test_where_what_was_carried_in_may_be_why_a_cell_fails_its_receipt_says_how_to_do_without_it(
+    notebook: Notebook,
+) -> None:
+    """Here a setting that an earlier cell left, which no cell below can do without."""
+    notebook.ok("import sys\nsys.setrecursionlimit(60)")
+    failed = notebook.run("import json.tool, unittest.mock").receipt
+    assert not failed.ok
+    assert "%pybox carry clear drops it all" in " ".join(render_full(failed).split())
+    notebook.carry.clear()
+    assert "%pybox carry" not in render_full(notebook.run("import json.tool, unittest.mock").receipt)
 
 
 def test_what_a_failed_cell_defined_is_kept_where_that_is_asked_for(session: Session) -> None:

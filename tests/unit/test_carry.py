@@ -157,6 +157,7 @@ def test_back_returns_to_the_state_before_the_last_cells(carry: Carry) -> None:
     assert carried(carry) == states[1]
     carry.back()
     assert carried(carry) == states[0]
+    assert missing(carry)["d"] == Missing(1, "undone")
     carry.back()
     assert carried(carry) == {}
     with pytest.raises(OptionError, match="no state before"):

@@ -35,7 +35,7 @@ def test_the_table_has_names_types_sizes_and_origins() -> None:
     assert text_of(carry) == (
         "3 names carried from cell to cell, 3 MB of 32 MB in all.\n"
         "A cell that fails changes nothing.\n"
-        "%pybox carry back N goes back 1 cell at most.\n"
+        "%pybox carry back N returns to what there was N cells ago: 1 at most.\n"
         "\n"
         "Name                         What  Size    From\n"
         "df, copy                     int   3 MB    cell [3]\n"
