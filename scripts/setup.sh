@@ -96,6 +96,7 @@ fi
 if [ $extras != lab ]; then
     [ -e .venv/pybox-data ] || fetch 60 "numpy, pandas and matplotlib for a box of the tests"
     has docker-registry || need 5 docker-registry
+    has crun || need 1 crun
     has chromium || need 100 chromium
 fi
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -28,7 +29,18 @@ class PrivateEngine:
     def start(self) -> None:
         command = ["dockerd", f"--host={self.address}", f"--pidfile={self.folder}/pid"]
         command += [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
-        command += ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
+        settings = self.folder / "daemon.json"
+        settings.touch()
+        if not settings.stat().st_size:
+            settings.write_text("{}")
+        command += [
+            f"--config-file={settings}",
+            "--bridge=none",
+            "--iptables=false",
+            "--ip6tables=false",
+            "--ip-masq=false",
+            "--ip-forward=false",
+        ]
         (self.folder / "pid").unlink(missing_ok=True)
         path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
         with (self.folder / "log").open("ab") as log:
@@ -54,6 +66,18 @@ class PrivateEngine:
         with closing(here), closing(there):
             for _ in there.load_image(here.get_image(image_id)):
                 pass
+
+    def use_runtime(self, name: str, path: str) -> None:
+        """Makes ``name``, which is the program at ``path``, the runtime of containers that ask for none."""
+        known = {} if name == "runc" else {name: {"path": path}}
+        settings = {"default-runtime": name, "runtimes": known}
+        (self.folder / "daemon.json").write_text(json.dumps(settings))
+        self.send(signal.SIGHUP)
+        limit = time.monotonic() + START_SECONDS
+        with closing(docker.APIClient(base_url=self.address, version="1.41")) as there:
+            while there.info()["DefaultRuntime"] != name:
+                assert time.monotonic() < limit, "the engine did not take its new settings"
+                time.sleep(0.05)
 
     def send(self, number: signal.Signals) -> None:
         assert self.process is not None

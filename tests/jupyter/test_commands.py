@@ -22,7 +22,7 @@ def test_status_doctor_help_and_receipts(kernel: Any) -> None:
     for words in (
         "container engine",
         "Python 3",
-        "Linux kernel",
+        "this computer's kernel",
         "Every cell is sealed",
         "1 cell run",
         f"cell [{number}]",
