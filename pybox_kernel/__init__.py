@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+if sys.platform == "win32":
+    raise ImportError(
+        "PyBox needs Linux or macOS. On Windows, install it inside WSL 2, which has both: "
+        "run `wsl --install` once, then install PyBox and Jupyter in its Linux."
+    )
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

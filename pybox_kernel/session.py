@@ -315,12 +315,12 @@ def saved(result: RunResult, folder: str, base: Path, cell: int | None) -> RunRe
 
 def plan_set_up(*, base: str, fresh: bool) -> Plan:
     """What set-up would do. Changes nothing."""
-    return images.plan(DockerEngine(), ImageStore(home_path()), base=base, fresh=fresh)
+    return images.plan(own_engine(), ImageStore(home_path()), base=base, fresh=fresh)
 
 
 def plan_image(name: str, *, offer: Offer | None = None, fresh: bool = False) -> Plan:
     """What is to be done to have the image ``name``, which offers packages. Changes nothing."""
-    return images.plan(DockerEngine(), ImageStore(home_path()), name=name, offer=offer, fresh=fresh)
+    return images.plan(own_engine(), ImageStore(home_path()), name=name, offer=offer, fresh=fresh)
 
 
 def known_images() -> Mapping[str, RecordedImage]:
@@ -330,7 +330,7 @@ def known_images() -> Mapping[str, RecordedImage]:
 
 def make_lock(requirements: Sequence[str], progress: Callable[[str], None]) -> Lock:
     """The lock of lines that ``wheels.read_requirements`` gave, for the Python of the ``stdlib`` image."""
-    engine = DockerEngine()
+    engine = own_engine()
     recorded = image_store.require(engine, ImageStore(home_path()), "stdlib")
     return wheels.make_lock(requirements, image_build.target_of(engine, recorded.id), progress)
 
@@ -342,12 +342,12 @@ def lock_file(name: str) -> Path:
 
 def remove_image(recorded: RecordedImage, progress: Callable[[str], None]) -> None:
     """Removes an image from the engine and from the record."""
-    image_build.remove(DockerEngine(), ImageStore(home_folder()), recorded, progress)
+    image_build.remove(own_engine(), ImageStore(home_folder()), recorded, progress)
 
 
 def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:
     """Does what ``plan`` says, a line of ``progress`` for each step."""
-    return image_build.carry_out(DockerEngine(), ImageStore(home_folder()), plan, progress)
+    return image_build.carry_out(own_engine(), ImageStore(home_folder()), plan, progress)
 
 
 def examine(kernel_name: str, wish: Wish | None = None) -> tuple[Finding, ...]:
@@ -358,6 +358,14 @@ def examine(kernel_name: str, wish: Wish | None = None) -> tuple[Finding, ...]:
 def own_machine() -> Machine | None:
     """This user's private virtual machine, which may not run, nor be made; None where there is no driver for one."""
     return None
+
+
+def own_engine() -> DockerEngine:
+    """The engine whose images are made and removed: the one that was named, else this computer's, never a machine's,
+    which gets its images from there. Raises EngineError."""
+    wish = wish_of()
+    named = wish.engine if wish.engine != "vm" else ""
+    return DockerEngine(choose(Wish(named or "local", another_machine=wish.another_machine), own_machine))
 
 
 def clean_up(wish: Wish | None = None) -> Sweep:
