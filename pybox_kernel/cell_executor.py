@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.answers import Standing, answer, help_on_options
@@ -55,8 +56,9 @@ class CellExecutor:
     ``publish`` and ``look`` are the page's. ``standing`` is what cells ask for where neither they nor a ``%pybox use``
     above them do, ``sealed`` which cells are sealed, in words, and ``names`` those of the Python outside of boxes,
     where there is one; ``carry`` whether cells leave values to one another before anybody says; ``engine`` what was
-    said of the engine, asked for when the first box is to be made. Used on one event loop, but for ``stop``, ``end``,
-    ``wait`` and ``close``, which any thread may call.
+    said of the engine, asked for when the first box is to be made. ``permitted`` is for cells that are graded: what is
+    heard of their wishes; it may raise OptionError. Used on one event loop, but for ``stop``, ``end``, ``wait`` and
+    ``close``, which any thread may call.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class CellExecutor:
         names: MutableMapping[str, Any] | None = None,
         carry: Mode = "off",
         engine: Callable[[], Wish] = wish_of,
+        permitted: Callable[[Options], Options] | None = None,
     ) -> None:
         self.page = Page(publish, look, self.stop, CellRecord(raises=names is not None))
         self.cells = SessionCells()
@@ -76,6 +79,7 @@ class CellExecutor:
         self._sealed = sealed
         self._names = names
         self._engine = engine
+        self._permitted = permitted
         self.carry = Carry(carry)
         """What they leave to one another."""
         self._used = Options()
@@ -98,10 +102,11 @@ class CellExecutor:
             if command is None:
                 program, asked = options_of(code)
                 if not asked.help:
+                    asked = self._heard(asked)
                     return await self._execute(program, asked, self._values(asked), number)
                 self.page.answer(help_on_options())
             elif command.name == "use":
-                self._use(command.options)
+                self._use(self._heard(command.options))
             elif command.name == "carry":
                 self._steer(command.words)
             elif command.name == "guard":
@@ -124,9 +129,13 @@ class CellExecutor:
             if self._ended:
                 return None
 
+            results: list[Display] = []
+
             def send(item: Text | Display) -> None:
                 if isinstance(item, Text):
                     self.page.output(item)
+                elif item.result and self._permitted is not None:
+                    results.append(item)
                 else:
                     self.page.display(item, number)
 
@@ -139,7 +148,10 @@ class CellExecutor:
                     if not run.done():
                         stop.set()
                         await asyncio.wait([run])
-            return self._conclude(await run, asked, number)
+            result = await run
+            for item in results:  # nbgrader takes one for a score, also where an error stands below it
+                self.page.display(item if failure(result) is None else replace(item, result=False), number)
+            return self._conclude(result, asked, number)
         finally:
             self._stop = None
             self._idle.set()
@@ -184,6 +196,9 @@ class CellExecutor:
             if not self._ended:
                 self._session().expect(image)
         self.page.record.keys.prepare()
+
+    def _heard(self, asked: Options) -> Options:
+        return asked if self._permitted is None else self._permitted(asked)
 
     def _options(self, asked: Options) -> Options:
         return asked.over(self._used).over(self._standing())

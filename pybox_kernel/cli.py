@@ -1,4 +1,4 @@
-"""The command line: ``pybox-kernel run | open | mcp | setup | image | doctor | cleanup | check | key | install``."""
+"""The command line: ``pybox-kernel run | open | report | check | key | mcp | setup | image | doctor ...``."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from pybox_kernel.progress import in_colour
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
+from pybox_kernel.report_command import add_report_parser, report
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
 
 __all__ = ["main"]
@@ -101,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     cleanup.add_argument("--json", action="store_true", help="what was done, as JSON")
     add_engine_options(cleanup)
     add_parsers(commands)
+    add_report_parser(commands)
     place = commands.add_parser("install", help="install the kernel into a Jupyter", allow_abbrev=False)
     where = place.add_mutually_exclusive_group(required=True)
     where.add_argument("--user", action="store_true", help="for this user")
@@ -119,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "run": run,
         "mcp": mcp,
         "open": open_notebooks,
+        "report": report,
         "setup": setup,
         "image": image,
         "doctor": doctor,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from signal import SIGINT, signal
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 # First of all: ipykernel.ipkernel puts its comms in place of the empty ones, and ipywidgets takes what it finds.
 import ipykernel.ipkernel  # noqa: F401  # isort: skip
@@ -19,12 +20,14 @@ import comm
 import ipywidgets
 from ipykernel._version import kernel_protocol_version
 from ipykernel.kernelbase import Kernel
-from traitlets import Bool, Enum, Unicode, default
+from traitlets import Bool, Enum, List, Unicode, default
 
 from pybox_kernel import __version__
 from pybox_kernel.cell_executor import CellExecutor
 from pybox_kernel.commands import Options
 from pybox_kernel.completeness import completeness
+from pybox_kernel.errors import ExitStatus, PyBoxError
+from pybox_kernel.grading import check_standing, is_graded, permitted, why_no_score
 from pybox_kernel.outbox import Text
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.session import checked_mode, wish_of
@@ -86,6 +89,18 @@ class PyBoxKernel(Kernel):
         config=True
     )
 
+    timeout = Unicode(
+        "", help="The time limit in seconds where a cell does not ask for one. Where it is graded, the longest too."
+    ).tag(config=True)
+
+    input = List(
+        Unicode(), help="Files and folders beside the notebook that every cell gets copies of, where it names none."
+    ).tag(config=True)
+
+    grading = Bool(
+        help="A cell's error costs a student points: see docs/classroom.md. The default is whether nbgrader says so.",
+    ).tag(config=True)
+
     carry = Enum(
         ("on", "off", "keep"),
         help="Whether cells get values of earlier cells before a `%pybox carry` says so: if these ran to their end;"
@@ -112,15 +127,21 @@ class PyBoxKernel(Kernel):
         wish = os.environ.get("PYBOX_RECEIPT", "panel")
         return wish if wish in ("panel", "static", "none") else "panel"
 
+    @default("grading")
+    def _grading_default(self) -> bool:
+        return is_graded()
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self._executor = CellExecutor(
             self._publish,
             lambda: self.receipt,
-            lambda: Options(image=self.image),
+            lambda: self._standing,
             carry=checked_mode(self.carry),
             engine=lambda: wish_of(self.engine, require_vm=self.require_vm),
+            permitted=(lambda asked: permitted(asked, self._standing)) if self.grading else None,
         )
+        self._standing_checked = not self.grading
         self._page = self._executor.page
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]
@@ -129,6 +150,10 @@ class PyBoxKernel(Kernel):
         self.shell_handlers["comm_msg"] = self.comm_manager.comm_msg
         self.shell_handlers["comm_close"] = self.comm_manager.comm_close
         ipywidgets.register_comm_target()
+
+    @property
+    def _standing(self) -> Options:
+        return Options(image=self.image, timeout=self.timeout or None, input=tuple(self.input))
 
     @property
     def kernel_info(self) -> dict[str, object]:
@@ -154,14 +179,33 @@ class PyBoxKernel(Kernel):
             return self._done()
         loop = asyncio.get_running_loop()
         soonest = loop.time() + SOONEST_ERROR_SECONDS
+        if not self._standing_checked:
+            await self._check_standing()
         executed = await self._executor.execute(code, self.execution_count)
         if executed is None:
             return {"status": "aborted"}
+        if self.grading and (why := why_no_score(executed)) is not None:
+            await self._end_without_a_score(why)
         loop.call_soon(self._executor.cells.add, self.execution_count, code)  # once the reply is on its way
         if executed.failure is None:
             return self._done()
         await asyncio.sleep(soonest - loop.time())
         return {"status": "error", "execution_count": self.execution_count, **executed.failure._asdict()}
+
+    # A cell that is graded
+
+    async def _check_standing(self) -> None:
+        try:
+            await asyncio.to_thread(check_standing, self._standing)
+        except PyBoxError as error:
+            await self._end_without_a_score(f"{error.message} {error.advice}")
+        self._standing_checked = True
+
+    async def _end_without_a_score(self, why: str) -> NoReturn:
+        """No reply is sent any more: with one, what stands under the cell would be taken for the student's doing."""
+        print(f"PyBox: no score comes of this, and the kernel ends: {why}", file=sys.stderr, flush=True)
+        await self.do_shutdown(restart=False)
+        os._exit(ExitStatus.PYBOX_FAILED)
 
     def _done(self) -> dict[str, object]:
         return {

@@ -1,0 +1,234 @@
+"""A report on many notebooks that were run: as text for a terminal, as one page of HTML, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from pybox_kernel.render.amounts import counted
+from pybox_kernel.render.text import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = [
+    "CSV_HEADINGS",
+    "HTML_BEGINS",
+    "CellLine",
+    "ClassReport",
+    "Kind",
+    "Submission",
+    "to_csv",
+    "to_html",
+    "to_text",
+]
+
+Kind = Literal["well", "not well", "never run", "not known"]
+
+CSV_HEADINGS: Final = (
+    "student", "assignment", "notebook", "cell", "begins", "how it ended", "time", "memory", "notes", "receipt", "why",
+)  # fmt: skip
+HTML_BEGINS: Final = "<!doctype html>\n<!-- A report of pybox-kernel -->\n"
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula, and runs."""
+
+WORDS: Final[Mapping[Kind, str]] = {
+    "well": "ended normally",
+    "not well": "did not end normally",
+    "never run": "never run",
+    "not known": "not known",
+}
+CLAIMED: Final = "its file says"
+"""Before what a receipt says that was not made here, or was altered."""
+
+
+class CellLine(NamedTuple):
+    """Of one cell. All texts are safe to show."""
+
+    cell: str
+    begins: str
+    kind: Kind
+    mark: str
+    ended: str
+    time: str = ""
+    memory: str = ""
+    notes: str = ""
+    receipt: str = ""
+    """Whether its receipt can be believed: "as made here", or what ``receipt_check`` found; nothing where none is to be
+    expected."""
+    why: str = ""
+
+    @property
+    def is_believed(self) -> bool:
+        return self.receipt in ("as made here", "")
+
+    @property
+    def is_plain(self) -> bool:
+        """There is nothing about it that a person has to look at."""
+        return self.kind == "well" and self.is_believed and not self.notes
+
+    @property
+    def told(self) -> str:
+        """How it ended, and by whose word."""
+        return self.ended if self.is_believed or self.kind == "not known" else f"{CLAIMED}: {self.ended}"
+
+    @property
+    def besides(self) -> str:
+        doubt = "" if self.is_believed else f"{self.receipt}: {self.why}" if self.why else self.receipt
+        return "; ".join(filter(None, (self.notes, doubt)))
+
+
+class Submission(NamedTuple):
+    """Of one notebook."""
+
+    student: str
+    assignment: str
+    notebook: str
+    cells: tuple[CellLine, ...]
+    problem: str = ""
+    """Why it could not be read."""
+
+    @property
+    def title(self) -> str:
+        return " · ".join(filter(None, (self.student, self.assignment, self.notebook)))
+
+    @property
+    def never_ran(self) -> bool:
+        return bool(self.cells) and all(cell.kind == "never run" for cell in self.cells)
+
+    @property
+    def is_unknown(self) -> bool:
+        return bool(self.cells) and all(cell.kind == "not known" for cell in self.cells)
+
+    @property
+    def in_short(self) -> str:
+        if self.problem:
+            return self.problem
+        if not self.cells:
+            return "it has no cell with a program"
+        if self.never_ran:
+            return "no cell of it was run"
+        if self.is_unknown:
+            return f"nothing in it is known: {self.cells[0].besides}"
+        kinds = Counter(cell.kind for cell in self.cells)
+        told = ", ".join(f"{kinds[kind]} {text}" for kind, text in WORDS.items() if kinds[kind])
+        doubtful = sum(not cell.is_believed and cell.kind != "not known" for cell in self.cells)
+        return told + (f"; {counted(doubtful, 'receipt')} not to be believed" if doubtful else "")
+
+    @property
+    def mark(self) -> str:
+        if self.problem or self.never_ran or self.is_unknown:
+            return "■"
+        return "✓" if all(cell.is_plain for cell in self.cells) else "⚠"
+
+
+class ClassReport(NamedTuple):
+    submissions: Sequence[Submission]
+    not_graded: Sequence[str] = ()
+    """Names of submissions of which there is no graded one."""
+    left_out: Sequence[str] = ()
+
+    @property
+    def total(self) -> str:
+        plain = sum(found.mark == "✓" for found in self.submissions)
+        students = len({found.student for found in self.submissions})
+        told = f"{counted(len(self.submissions), 'notebook')} of {counted(students, 'student')}"
+        if plain < len(self.submissions):
+            return f"{told}: {plain} with nothing to look at, {len(self.submissions) - plain} to look at."
+        return f"{told}: nothing to look at."
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        if self.not_graded:
+            yield "Never graded, so without a score (grade again; what was graded stays): " + ", ".join(self.not_graded)
+        if any(found.never_ran for found in self.submissions):
+            yield (
+                "Where no cell was run, the batch was cut off in that notebook, and nbgrader takes it for graded: "
+                "`nbgrader autograde ASSIGNMENT --student NAME --force` runs it."
+            )
+        if self.left_out:
+            yield "Not looked into: " + "; ".join(self.left_out)
+
+
+def to_text(report: ClassReport, *, every_cell: bool = False) -> str:
+    """A line for each notebook, and below it one for each cell that a person has to look at; or for every cell."""
+    lines = [report.total, ""]
+    for found in report.submissions:
+        lines.append(f"{found.mark} {found.title}: {found.in_short}")
+        in_short = found.never_ran or found.is_unknown
+        cells = [cell for cell in found.cells if every_cell or not (cell.is_plain or in_short)]
+        rows = [
+            (f"cell {cell.cell}", f"{cell.mark} {cell.told}", cell.time, cell.memory, cell.besides) for cell in cells
+        ]
+        widths = [min(60, max((columns(row[n]) for row in rows), default=0)) for n in range(5)]
+        for row in rows:
+            drawn = (text + " " * (width - columns(text)) for text, width in zip(row, widths, strict=True))
+            lines.append(f"    {'  '.join(drawn).rstrip()}")
+    remarks = list(report.remarks)
+    return "\n".join([*lines, *([""] if remarks else []), *remarks]).rstrip()
+
+
+def to_csv(report: ClassReport) -> str:
+    """A line for each cell, and for each notebook without any. No text in it is a formula to a spreadsheet."""
+    written = io.StringIO()
+    to = csv.writer(written)
+    to.writerow(CSV_HEADINGS)
+    for found in report.submissions:
+        whose = (found.student, found.assignment, found.notebook)
+        for cell in found.cells:
+            facts = (cell.begins, cell.told, cell.time, cell.memory, cell.notes, cell.receipt, cell.why)
+            to.writerow(map(as_text, (*whose, cell.cell, *facts)))
+        if not found.cells:
+            to.writerow(map(as_text, (*whose, "", "", found.in_short, "", "", "", "", "")))
+    for name in report.not_graded:
+        to.writerow(map(as_text, (name, "", "", "", "", "never graded", "", "", "", "", "")))
+    return written.getvalue()
+
+
+def as_text(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULAS) else text
+
+
+def to_html(report: ClassReport) -> str:
+    """A page of its own without scripts, links and anything remote, in the reader's own colours, light or dark."""
+    body = [f"<h1>What was run</h1><p>{escape(report.total)}</p>"]
+    body += (f"<p class=remark>{escape(remark)}</p>" for remark in report.remarks)
+    body += map(section, report.submissions)
+    return HTML_BEGINS + HEAD + "\n".join(body) + "\n</body></html>\n"
+
+
+HEAD: Final = """<html lang=en><head><meta charset=utf-8><title>What was run</title>
+<meta http-equiv=Content-Security-Policy content="default-src 'none'; style-src 'unsafe-inline'">
+<style>
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 1rem auto; padding: 0 1rem }
+details { border-left: 4px solid #9a6700; padding: 0 .7rem; margin: .3rem 0 }
+details.ok { border-color: #2da44e } details.bad { border-color: #cf222e }
+summary { cursor: pointer; padding: .2rem 0 }
+table { border-collapse: collapse; font-size: 13px; margin: .3rem 0 .8rem }
+th, td { text-align: left; padding: .15rem .9rem .15rem 0; vertical-align: top }
+td.look { font-weight: 600 } code { opacity: .75 } .remark { border-left: 4px solid #cf222e; padding-left: .7rem }
+</style></head><body>
+"""
+HEADINGS: Final = ("Cell", "Begins", "How it ended", "Time", "Memory", "Besides")
+STYLES: Final = {"✓": "ok", "⚠": "look", "■": "bad"}
+
+
+def section(found: Submission) -> str:
+    summary = f"<summary>{found.mark} <b>{escape(found.title)}</b>: {escape(found.in_short)}</summary>"
+    head = "".join(f"<th scope=col>{heading}</th>" for heading in HEADINGS)
+    table = f"<table><tr>{head}</tr>{''.join(map(html_row, found.cells))}</table>" if found.cells else ""
+    return f"<details class={STYLES[found.mark]}>{summary}{table}</details>"
+
+
+def html_row(cell: CellLine) -> str:
+    ended = f"<td{'' if cell.is_plain else ' class=look'}>{escape(f'{cell.mark} {cell.told}')}</td>"
+    rest = "".join(f"<td>{escape(text)}</td>" for text in (cell.time, cell.memory, cell.besides))
+    return f"<tr><td>{escape(cell.cell)}</td><td><code>{escape(cell.begins)}</code></td>{ended}{rest}</tr>"
+
+
+def escape(text: str) -> str:
+    return html.escape(text)

@@ -1,0 +1,183 @@
+"""Which notebooks are reported, whose they are, and what is made of files of any kind."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pybox_kernel.class_report import DEEPEST, Place, find, read
+from pybox_kernel.cli import main
+from pybox_kernel.errors import OptionError
+from pybox_kernel.signing_keys import SigningKeys
+from pybox_kernel.statement import Claim, Ran
+from tests.statements import STATED
+
+RAN = Ran(
+    id="1d" * 16,
+    receipt="8d" * 32,
+    tone="warn",
+    verdict="⚠ Ended with an error",
+    time="0.3 of 2 s",
+    memory="-",
+    notes="2 things withheld",
+)
+
+
+def code(source: str, number: int | None = None, outputs: Any = ()) -> dict[str, Any]:
+    listed = list(outputs) if isinstance(outputs, (list, tuple)) else outputs
+    return {"cell_type": "code", "metadata": {}, "source": source, "execution_count": number, "outputs": listed}
+
+
+def put(path: Path, *cells: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}))
+    return path
+
+
+def stated(ran: Ran | None, *, signed: bool) -> dict[str, Any]:
+    """An output as the receipt of a cell with this statement, which says something else of the cell than is there."""
+    statement = STATED.model_copy(update={"ran": ran})
+    claim = Claim.made(statement, SigningKeys()) if signed else Claim(statement.text(), None, None)
+    return {"output_type": "display_data", "data": {"text/plain": "x"}, "metadata": claim.metadata()}
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path_factory.mktemp("home")
+    folder.chmod(0o700)
+    monkeypatch.setenv("PYBOX_HOME", str(folder))
+
+
+def lines(path: Path) -> list[tuple[str, ...]]:
+    found = read(Place(path, "ada", ""), SigningKeys().ring())
+    assert not found.problem
+    return [(cell.cell, cell.kind, cell.ended, cell.receipt) for cell in found.cells]
+
+
+# Which and whose
+
+
+def test_of_a_course_of_nbgraders_the_graded_ones_are_reported_and_those_that_were_never_graded_named(
+    tmp_path: Path,
+) -> None:
+    for folder in ("source", "release", "submitted/ada", "submitted/ben", "autograded/ada", "feedback/ada"):
+        put(tmp_path / folder / "ps1" / "a.ipynb")
+    put(tmp_path / "autograded" / "ada" / "ps1" / ".ipynb_checkpoints" / "a.ipynb")
+    found = find(tmp_path)
+    graded = tmp_path / "autograded" / "ada" / "ps1" / "a.ipynb"
+    assert found.notebooks == [Place(graded, "ada", "ps1")]
+    assert found.not_graded == [Place(tmp_path / "submitted" / "ben" / "ps1", "ben", "ps1")]
+    for folder in ("autograded", "autograded/ada", "autograded/ada/ps1"):
+        assert find(tmp_path / folder) == ([Place(graded, "ada", "ps1")], [], [])
+
+
+def test_in_any_other_folder_a_notebook_is_of_the_folder_it_lies_in_or_of_its_own_name(tmp_path: Path) -> None:
+    put(tmp_path / "ada" / "x" / "a.ipynb")
+    put(tmp_path / "ben.ipynb")
+    assert [place.student for place in find(tmp_path).notebooks] == ["ada", "ben"]
+    assert find(tmp_path / "ben.ipynb").notebooks == [Place(tmp_path / "ben.ipynb", "ben", "")]
+
+
+def test_links_and_deep_folders_are_named_and_not_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    put(tmp_path / "elsewhere" / "a.ipynb")
+    put(folder.joinpath("ada", *["x"] * (DEEPEST + 1), "a.ipynb"))
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    (folder / "link.ipynb").symlink_to(tmp_path / "elsewhere" / "a.ipynb")
+    found = find(folder)
+    assert found.notebooks == []
+    assert len(found.left_out) == 2
+    assert any("a link" in text for text in found.left_out)
+    assert any("folders deep" in text for text in found.left_out)
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OptionError):
+        find(tmp_path / "nowhere")
+
+
+# What stands in one
+
+
+def test_a_cell_that_was_never_run_is_told_and_one_without_a_program_is_not(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.ipynb", code("1 + 1"), code(""), code(" \n"))
+    assert lines(path) == [("1", "never run", "Never run", "")]
+
+
+def test_a_receipt_that_was_not_made_here_is_what_its_file_says(tmp_path: Path) -> None:
+    path = put(
+        tmp_path / "a.ipynb", code("1", 1, [stated(RAN, signed=False)]), code("2", 2, [stated(RAN, signed=True)])
+    )
+    assert lines(path) == [
+        ("1 [1]", "not well", "Ended with an error", "not made here"),
+        ("2 [2]", "not well", "Ended with an error", "altered"),
+    ]
+    first, second = read(Place(path, "ada", ""), SigningKeys().ring()).cells
+    assert first.told == second.told == "its file says: Ended with an error"
+    assert (first.time, first.memory, first.notes) == ("0.3 of 2 s", "", "2 things withheld")
+    assert not first.is_plain
+
+
+def test_a_word_to_pybox_is_no_cell_of_the_report(tmp_path: Path) -> None:
+    assert lines(put(tmp_path / "a.ipynb", code("%pybox use", 1, [stated(None, signed=False)]))) == []
+
+
+def test_outputs_without_a_receipt_are_not_known_and_their_error_is_named_safely(tmp_path: Path) -> None:
+    error = {"output_type": "error", "ename": "\x1b[2J<b>=1", "evalue": "", "traceback": []}
+    path = put(tmp_path / "a.ipynb", code("1", 1), code("2", None, [error]), code("3", 3, ["odd"]), code("4", 4, 17))
+    kinds = [(kind, receipt) for _, kind, _, receipt in lines(path)]
+    assert kinds == [("not known", "no receipt")] * 4
+    assert "\x1b" not in lines(path)[1][2]
+
+
+def test_texts_of_a_file_are_bounded_and_made_safe(tmp_path: Path) -> None:
+    wild = "\x1b]0;x\x07\u202e" * 1000
+    long = RAN.model_copy(update={"verdict": wild[:900], "time": wild[:900], "notes": wild[:900]})
+    path = put(tmp_path / "a.ipynb", code(wild, 1, [stated(long, signed=False)]))
+    [cell] = read(Place(path, wild, wild), SigningKeys().ring()).cells
+    for text in cell:
+        assert len(text) <= 400
+        assert not set(text) & set("\x1b\x07\u202e")
+
+
+# The command
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"cells": 1}', "[" * 100_000, '{"nbformat": 3}', "\ud800", "nul\0l"])
+def test_a_malformed_file_is_named_with_its_problem_and_the_others_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    put(tmp_path / "ada" / "good.ipynb", code("1"))
+    (tmp_path / "bad.ipynb").write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert main(["report", str(tmp_path)]) == 2
+    written = capsys.readouterr().out
+    assert "■ ada · good.ipynb: no cell of it was run" in written
+    assert "■ bad · bad.ipynb: bad.ipynb" in written
+
+
+def test_a_pipe_named_as_a_notebook_holds_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "a.ipynb")
+    assert main(["report", str(tmp_path)]) == 2
+    assert "a.ipynb" in capsys.readouterr().out
+
+
+def test_files_are_written_over_only_where_they_are_earlier_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "class" / "a.ipynb", code("1"))
+    page, table, other = tmp_path / "r.html", tmp_path / "r.csv", tmp_path / "mine.html"
+    for _ in range(2):
+        assert main(["report", str(tmp_path / "class"), "--html", str(page), "--csv", str(table)]) == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert table.read_text().startswith("student,")
+    other.write_text("mine")
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "nowhere")
+    for target in (other, link, tmp_path, table):
+        assert main(["report", str(tmp_path / "class"), "--html", str(target)]) == 2
+    assert other.read_text() == "mine"
+    assert "no report of this kind" in capsys.readouterr().err
