@@ -8,7 +8,9 @@ from typing import Final
 from pybox_kernel.mcp_asks import Ceilings
 from pybox_kernel.receipt import Receipt, WallKind
 from pybox_kernel.render.amounts import counted, megabytes, seconds
+from pybox_kernel.render.boundary import boundary_note
 from pybox_kernel.render.ending import ending
+from pybox_kernel.safe_display import safe_text
 
 __all__ = ["advice", "verdict"]
 
@@ -37,6 +39,7 @@ def verdict(receipt: Receipt) -> str:
     if observed.meters.ran_seconds is not None:
         facts.append(f"{seconds(observed.meters.ran_seconds)} of {receipt.asked.options.deadline_seconds:g} s")
     facts.append(f"sealed box: no network, {megabytes(policy.memory_bytes)} MB of memory")
+    facts += boundary_note(observed.boundary)
     if observed.box.removed is not True:
         facts.append("its box is not confirmed gone")
     return f"{told} · {' · '.join(facts)}."
@@ -44,7 +47,9 @@ def verdict(receipt: Receipt) -> str:
 
 def advice(receipt: Receipt, ceilings: Ceilings) -> Iterator[str]:
     """Sentences; none where there is nothing to say."""
-    wall = receipt.said.wall
+    wall, problem = receipt.said.wall, receipt.problem
+    if problem is not None and receipt.observed.end.how == "not_started":  # so that no program had a word in it
+        yield f"Tell the person who started this server: {safe_text(f'{problem.message} {problem.advice}', 1500)}"
     if receipt.observed.end.how == "deadline":
         limit = receipt.asked.options.deadline_seconds
         more = f" or ask for a longer timeout: up to {ceilings.timeout:g} s" if limit < ceilings.timeout else ""

@@ -10,6 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from pybox_kernel.engine_options import add_engine_options, wished
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SetupError
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.safe_display import safe_text, without_colour
@@ -46,6 +47,7 @@ def add_mcp_parser(commands: Any) -> None:
     command.add_argument(
         "--at-once", metavar="N", help=f"calls that run at the same time, the others wait (here {usual_at_once()})"
     )
+    add_engine_options(command)
 
 
 def usual_at_once() -> int:
@@ -54,7 +56,7 @@ def usual_at_once() -> int:
 
 def mcp(options: argparse.Namespace) -> int:
     """Serves one client until it goes; the exit status. Raises PyBoxError where it cannot begin."""
-    number = checked_number(options.at_once)
+    number, wish = checked_number(options.at_once), wished(options)
     try:
         from pybox_kernel import mcp_asks, mcp_server
     except ImportError as error:
@@ -69,7 +71,7 @@ def mcp(options: argparse.Namespace) -> int:
     if sys.stdin is not None and sys.stdin.isatty():
         print("An MCP client starts this command and talks to it; see the README. Ctrl-D ends it.", file=sys.stderr)
     requests, answers = take_pipes()
-    with Session.open(in_advance=True) as session:
+    with Session.open(in_advance=True, wish=wish) as session:
         prepare(session, ceilings)
         asyncio.run(mcp_server.serve(session, ceilings, number, requests, answers))
     return ExitStatus.OK

@@ -43,17 +43,18 @@ class Wire(NamedTuple):
 def lines(descriptor: int) -> Iterator[bytes | None]:
     """Whole lines without their ends, and None for one that is longer than ``LONGEST_LINE``, of which nothing is kept.
     Ends with the input; what stands there without an end is no line."""
-    kept: list[bytes] = []
-    length = 0
+    kept, length = bytearray(), 0
     while data := os.read(descriptor, READ_BYTES):
-        first, *others = data.split(b"\n")
-        for piece in (first, *others[:-1]) if others else ():
-            length += len(piece)
-            yield b"".join((*kept, piece)) if length <= LONGEST_LINE else None
-            kept, length = [], 0
-        rest = others[-1] if others else first
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            length += len(end)
+            yield bytes(kept + end) if length <= LONGEST_LINE else None
+            kept, length = bytearray(), 0
         length += len(rest)
-        kept = [*kept, rest] if length <= LONGEST_LINE else []
+        if length <= LONGEST_LINE:
+            kept += rest
+        else:
+            kept.clear()
 
 
 @asynccontextmanager

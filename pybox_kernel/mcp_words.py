@@ -38,8 +38,8 @@ def refusal(error: PyBoxError) -> str:
 
 
 def fenced(answer: Answer, fence: Fence) -> Iterator[str]:
-    if answer.receipt.problem is not None:
-        problem = answer.receipt.problem
+    problem = answer.receipt.problem
+    if problem is not None and answer.receipt.observed.end.how != "not_started":
         yield fence.around("what went wrong, as PyBox found it", safe_text(f"{problem.message} {problem.advice}", 2000))
     for name, stream in (("stdout", answer.stdout), ("stderr", answer.stderr)):
         if stream.text:

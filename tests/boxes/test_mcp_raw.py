@@ -235,6 +235,17 @@ print(sorted(os.listdir()))
     assert "SECRET" not in json.dumps(result)
 
 
+def test_where_no_box_can_be_made_the_agent_is_told_whom_to_ask(start: Start) -> None:
+    client = start(PYBOX_ENGINE="unix:///nonexistent.sock")
+    result = client.result(client.run("1"))
+    assert client.close() == 0
+    assert result["isError"]
+    assert result["structuredContent"]["receipt"]["problem"]["code"] == "engine_missing"
+    text = result["content"][0]["text"]
+    assert "Tell the person who started this server: No container engine was found" in text
+    assert "untrusted" not in text
+
+
 # Many calls
 
 
@@ -269,7 +280,7 @@ def test_calls_without_end_are_refused_and_none_is_lost(served: RawClient) -> No
     assert served.result(served.run("6 * 7"))["structuredContent"]["value"]["text"] == "42"
 
 
-@pytest.mark.parametrize("calls", [60, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("calls", [60, pytest.param(1000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
 def test_many_calls_leave_nothing_behind(start: Start, place: Installation, calls: int) -> None:
     client = start("--carry", "--files", "--at-once", "4")
 
@@ -330,7 +341,7 @@ def test_a_client_that_closes_its_end_leaves_no_box(start: Start, place: Install
     assert not place.entries()
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)])
 def test_a_server_that_is_asked_to_end_leaves_no_box(start: Start, place: Installation, signal_number: int) -> None:
     client = start()
     client.progress(client.run(SLEEP, timeout=30), "of 30 s")
@@ -433,7 +444,7 @@ def test_a_client_that_goes_at_once_is_no_trouble(place: Installation, said: byt
 # Anything at all
 
 
-@pytest.mark.parametrize("messages", [400, pytest.param(20_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("messages", [400, pytest.param(20_000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
 def test_whatever_is_sent_the_server_goes_on_and_writes_nothing_but_messages(start: Start, messages: int) -> None:
     seed = int(os.environ.get("PYBOX_TEST_SEED") or random.randrange(2**32))
     print(f"PYBOX_TEST_SEED={seed}")
