@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,9 +11,20 @@ from pybox_kernel.carry_chain import link_text
 from pybox_kernel.cell_error import PyBoxCellError
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.render.summary import line_of
-from pybox_kernel.shown_outputs import data_entries, digest, entries_of
+from pybox_kernel.shown_outputs import data_entries, entries_of
 from pybox_kernel.signing_keys import SigningKeys
-from pybox_kernel.statement import MOST_OUTPUTS, Claim, Panel, Ran, Statement
+from pybox_kernel.statement import (
+    MOST_OUTPUTS,
+    Claim,
+    Panel,
+    Ran,
+    Statement,
+    digest_of_look,
+    digest_of_panel,
+    digest_of_source,
+    short,
+    whole,
+)
 
 __all__ = ["CellRecord", "PanelShown"]
 
@@ -35,7 +45,7 @@ class CellRecord:
     def __init__(self, *, raises: bool = False, keys: SigningKeys | None = None) -> None:
         self._raises = raises
         self.keys = keys or SigningKeys()
-        self._session = secrets.token_hex(16)
+        self._session = secrets.token_hex(8)
         self._serial = 0
         self._cell: tuple[int, str | None] = (0, None)
         self._shown: list[dict[str, Any]] = []
@@ -70,10 +80,9 @@ class CellRecord:
         number, source = self._cell
         error = None
         if self._raised is not None:
-            shown = PyBoxCellError.of(self._raised["ename"], self._raised["evalue"]).as_output()
-            [error] = entries_of([shown])
+            [error] = entries_of([PyBoxCellError.of(self._raised["ename"], self._raised["evalue"]).as_output()])
             self.add("stream", {"name": "stderr", "text": ""})
-        outputs = entries_of(self._shown)
+        outputs, shown = entries_of(self._shown), data_entries(data)
         if source is None or len(outputs) > MOST_OUTPUTS:
             return NONE
         made = Statement(
@@ -81,11 +90,12 @@ class CellRecord:
             serial=self._serial,
             cell=number,
             made_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            source=hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest(),
-            outputs=outputs,
-            shown=data_entries(data),
-            panel=Panel(model=panel.model_id, value=digest("panel", panel.value.encode())) if panel else None,
-            error=error,
+            whole=whole(source, outputs, shown, error),
+            source=short(digest_of_source(source)),
+            look=short(digest_of_look(shown)),
+            outputs=tuple(map(short, outputs)),
+            panel=Panel(model=panel.model_id, value=digest_of_panel(panel.value)) if panel else None,
+            error=short(error) if error is not None else None,
             ran=ran(number, receipt) if receipt is not None else None,
             carried=link_text(receipt) if receipt is not None else None,
         )
@@ -100,7 +110,6 @@ def ran(number: int, receipt: Receipt) -> Ran:
     line = line_of(number, receipt)
     return Ran(
         id=receipt.run.id,
-        receipt=digest("receipt", receipt.to_json().encode()),
         tone=line.tone,
         verdict=line.verdict,
         time=line.time,

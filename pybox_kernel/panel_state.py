@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pybox_kernel.shown_outputs import digest
-from pybox_kernel.statement import Panel
+from pybox_kernel.statement import Panel, digest_of_panel
 
 __all__ = ["is_as_it_was"]
 
@@ -40,7 +39,7 @@ def is_as_it_was(panel: Panel, view: object, states: Mapping[str, Any]) -> bool:
     found = state_of(states[panel.model], "HTMLModel", CONTROLS)
     if found is None or not isinstance(found.get("value"), str):
         return False
-    if digest("panel", found["value"].encode("utf-8", "surrogatepass")) != panel.value:
+    if digest_of_panel(found["value"]) != panel.value:
         return False
     for name, value in found.items():
         wanted = OF_THE_PANEL.get(name)

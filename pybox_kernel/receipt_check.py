@@ -6,7 +6,6 @@ are made safe to show by whoever shows them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
@@ -16,7 +15,7 @@ from pybox_kernel.errors import SourceError
 from pybox_kernel.panel_state import is_as_it_was
 from pybox_kernel.shown_outputs import KINDS, data_entries, entries_of, shows_nothing, text_of
 from pybox_kernel.signing_keys import KeyRing
-from pybox_kernel.statement import Claim, Statement, signed_bytes
+from pybox_kernel.statement import Claim, Statement, digest_of_look, digest_of_source, short, signed_bytes, whole
 
 __all__ = ["MOST_BYTES", "MOST_CELLS", "CellCheck", "Verdict", "check_cells", "read_notebook"]
 
@@ -175,37 +174,42 @@ def differences(
 ) -> list[str]:
     """What is not as ``stated``, in words; nothing where all is. ``at`` is the place of the output that carries it."""
     found = []
-    if hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest() != stated.source:
+    if short(digest_of_source(source)) != stated.source:
         found.append("the cell is not the program that ran")
     numbers = [number, *(it.get("execution_count") for it in outputs if it.get("output_type") == "execute_result")]
     if any(type(it) is not int or it != stated.cell for it in numbers):
         found.append(f"its number was [{stated.cell}]")
-    if not is_shown(stated, outputs[at], states):
+    shown = shown_by(stated, outputs[at], states)
+    if shown is None or short(digest_of_look(shown)) != stated.look:
         found.append("the receipt does not look as it did")
     try:
         above = entries_of(outputs[:at])
         below = entries_of([it for it in outputs[at + 1 :] if not shows_nothing(it)])
     except (ValueError, RecursionError):
         return [*found, "some of its outputs are none that a cell can have"]
-    found += changes(stated.outputs, above)
-    if below != ((stated.error,) if stated.error is not None else ()):
+    found += changes(stated.outputs, tuple(map(short, above)))
+    if tuple(map(short, below)) != ((stated.error,) if stated.error is not None else ()):
         found.append("below its receipt stands something else than did" if below else "its error is not there")
+    error = below[0] if below else None
+    if not found and (shown is None or whole(source, above, shown, error) != stated.whole):
+        found.append("something in it was changed")
     return found
 
 
-def is_shown(stated: Statement, output: Mapping[str, Any], states: Mapping[str, Any]) -> bool:
-    """Whether the output is what shows the receipt: the same forms of it, and no other."""
+def shown_by(stated: Statement, output: Mapping[str, Any], states: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """The forms of the receipt that the output has, by their MIME types; beside them it may have the panel that is
+    stated. None where it shows anything else."""
     data = output.get("data")
     if output.get("output_type") != "display_data" or not isinstance(data, dict):
-        return False
+        return None
     rest = dict(data)
     view = rest.pop(VIEW, None)
+    if view is not None and (stated.panel is None or not is_as_it_was(stated.panel, view, states)):
+        return None
     try:
-        if data_entries(rest) != stated.shown:
-            return False
+        return data_entries(rest)
     except (ValueError, RecursionError):
-        return False
-    return view is None or (stated.panel is not None and is_as_it_was(stated.panel, view, states))
+        return None
 
 
 def widget_states(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -236,4 +240,4 @@ def changes(wanted: Sequence[str], there: Sequence[str]) -> list[str]:
 
 
 def kind(entry: str) -> str:
-    return KINDS.get(entry.partition(" ")[0], "something")
+    return KINDS.get(entry.partition(":")[0], "something")

@@ -43,7 +43,7 @@ class KeyRing(NamedTuple):
     current: str | None
     """That of the key in use; the others are earlier ones."""
 
-    def verify(self, key: str, signature: str, data: bytes) -> bool:
+    def verify(self, key: str, signature: bytes, data: bytes) -> bool:
         """Whether ``signature`` is of ``data`` by the key with this fingerprint; False for one that is not here."""
         from cryptography.exceptions import InvalidSignature
 
@@ -51,7 +51,7 @@ class KeyRing(NamedTuple):
         if public is None:
             return False
         try:
-            public.verify(bytes.fromhex(signature), data)
+            public.verify(signature, data)
         except InvalidSignature:
             return False
         return True
@@ -75,14 +75,14 @@ class SigningKeys:
     def _folder(self) -> Path:
         return (self._home or home_path()) / FOLDER
 
-    def sign(self, data: bytes) -> tuple[str, str] | None:
+    def sign(self, data: bytes) -> tuple[str, bytes] | None:
         """The fingerprint of the key, which is made if there is none yet, and the signature. None where there is no
         key that may be used; then ``problem`` says why."""
         self.prepare()
         if self.problem is not None or self._loaded is None:
             return None
         _, private, name = self._loaded
-        return name, private.sign(data).hex()
+        return name, private.sign(data)
 
     def prepare(self) -> None:
         """What takes its time at the first ``sign``: makes the key if there is none, and loads it."""

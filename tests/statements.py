@@ -21,13 +21,14 @@ from pybox_kernel.statement import Statement
 from tests.receipts import receipt
 
 STATED = Statement(
-    session="5e" * 16,
+    session="5e" * 8,
     serial=1,
     cell=1,
     made_at="2031-05-04T10:20:30Z",
-    source="5a" * 32,
+    whole="4d" * 21 + "A",
+    source="5a" * 4,
+    look="6b" * 4,
     outputs=(),
-    shown={"text/plain": "6b" * 32, "text/html": "7c" * 32},
     ran=None,
     carried=None,
 )
@@ -35,8 +36,7 @@ STATED = Statement(
 
 def metadata_of(carried: object) -> dict[str, Any]:
     """That of an unsigned one with this link, whatever it is."""
-    text = json.dumps({**json.loads(STATED.text()), "carried": carried})
-    return {"pybox": {"statement": text, "key": None, "signature": None}}
+    return {"pybox": f"{STATED.text().removesuffix('[null]')}{json.dumps([carried], separators=(',', ':'))} - -"}
 
 
 class Cell(NamedTuple):

@@ -7,12 +7,15 @@ from typing import Final
 
 import pytest
 
+from pybox_kernel.file_check import check_file
+from pybox_kernel.signing_keys import SigningKeys
 from tests.browser.conftest import FRESH_SECONDS, NewReader, Reader
 from tests.browser.notebook import Notebook, written
 from tests.browser.server import LabServer
 
 LOST: Final = ("model not found", "Error displaying widget", "Loading widget", "[object Object]")
-PER_25_RECEIPTS: Final = 100 * 1024
+PER_25_RECEIPTS: Final = 112 * 1024
+"""Of which their signed statements are a tenth."""
 SOURCES: Final = ["print('one')", "1/0", "print('three')"]
 
 pytestmark = pytest.mark.engine
@@ -51,10 +54,16 @@ def test_saved_while_they_are_fresh_they_are_there_again_with_the_kernel_that_ma
     notebook.open(path)
     notebook.run_all(30)
     notebook.save()
+    file = notebook.server.notebooks / path
+    assert "widget-view" in file.read_text("utf-8")
+    found = check_file(file, SigningKeys().ring())
+    assert found.ok, found
     notebook.page.close()
     again = new_reader().notebook
     again.open(path)
     assert_all_there(again)
+    answer = again.outputs(again.start("%pybox check"))
+    answer.filter(has_text="three.ipynb: made here, in this order, and unchanged (3 cells)").first.wait_for()
 
 
 def test_they_stay_in_an_open_page_reopened_with_the_kernel_and_without_it_and_edited(
@@ -103,7 +112,7 @@ def test_a_reload_in_the_middle_of_a_run_leaves_no_lost_panel(new_reader: NewRea
     assert_nothing_lost(again)
 
 
-def test_25_receipts_add_less_than_100_kib_to_the_file(reader: Reader, folder: Path) -> None:
+def test_25_receipts_add_less_than_112_kib_to_the_file(reader: Reader, folder: Path) -> None:
     file = written(folder / "many.ipynb", ["print('hello')"] * 25)
     before = file.stat().st_size
     notebook = reader.notebook
@@ -116,6 +125,7 @@ def test_25_receipts_add_less_than_100_kib_to_the_file(reader: Reader, folder: P
     still = file.stat().st_size - before
     assert max(fresh, still) < PER_25_RECEIPTS, (fresh, still)
     assert "widgets" not in notebook.file()["metadata"]
+    assert check_file(file, SigningKeys().ring()).ok
     assert_all_there(notebook, 25)
 
 

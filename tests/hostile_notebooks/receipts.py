@@ -7,6 +7,7 @@ of hostile files too, where nothing of a receipt may be left.
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.statements import Author, Cell, widget_states
 __all__ = ["FORGED", "Forged"]
 
 Document = dict[str, Any]
+ALPHABET: Final = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}-_"
 PROMISE: Final = "✓ Ended normally · 0.01 of 2 s · sealed: no network, none of your files"
 FAILED: Final = receipt(observed__end=ended("exited", code=1), said__completed=False, said__error="ZeroDivisionError")
 
@@ -58,15 +60,21 @@ def outputs(document: Document, cell: int = 1) -> list[Document]:
     return document["cells"][cell]["outputs"]  # type: ignore[no-any-return]
 
 
-def claim(document: Document, cell: int = 1) -> Document:
-    return outputs(document, cell)[-1]["metadata"]["pybox"]  # type: ignore[no-any-return]
+def claim(document: Document, cell: int = 1) -> Claim:
+    found = Claim.of(outputs(document, cell)[-1]["metadata"])
+    assert found is not None
+    return found
+
+
+def put(document: Document, found: Claim) -> None:
+    outputs(document)[-1]["metadata"] = found.metadata()
 
 
 def restated(document: Document, signer: Signer, **changes: Any) -> None:
     """Another statement in the place of the first one's, signed by ``signer``."""
-    stated = Statement.of(claim(document)["statement"])
+    stated = Statement.of(claim(document).text)
     assert stated is not None
-    outputs(document)[-1]["metadata"] = Claim.made(stated.model_copy(update=changes), signer).metadata()
+    put(document, Claim.made(stated.model_copy(update=changes), signer))
 
 
 # Without the key
@@ -90,12 +98,12 @@ def as_text(document: Document, _: SigningKeys) -> None:
 
 @forged("a statement that is not signed", "its receipt is not signed")
 def unsigned(document: Document, _: SigningKeys) -> None:
-    claim(document).update(key=None, signature=None)
+    put(document, Claim(claim(document).text, None, None))
 
 
 @forged("a signature of nothing", "the signature of its receipt does not fit")
 def zeros(document: Document, _: SigningKeys) -> None:
-    claim(document)["signature"] = "00" * 64
+    put(document, claim(document)._replace(signature=bytes(64)))
 
 
 @forged("a statement signed by somebody else, who says so", "signed with a key that is not known here")
@@ -105,47 +113,53 @@ def of_another_key(document: Document, keys: SigningKeys) -> None:
 
 @forged("a statement signed by somebody else, in the name of this key", "the signature of its receipt does not fit")
 def in_the_name_of_this_key(document: Document, keys: SigningKeys) -> None:
-    mine = claim(document)["key"]
+    mine = claim(document).key
     restated(document, other(keys))
-    claim(document)["key"] = mine
+    put(document, claim(document)._replace(key=mine))
 
 
 @forged("a signature that is of another thing than a statement", "the signature of its receipt does not fit")
 def of_another_thing(document: Document, keys: SigningKeys) -> None:
-    _, signature = keys.sign(signed_bytes("receipt", claim(document)["statement"])) or ("", "")
-    claim(document)["signature"] = signature
+    _, signature = keys.sign(signed_bytes("receipt", claim(document).text)) or ("", b"")
+    put(document, claim(document)._replace(signature=signature))
 
 
 @forged("another ending in the statement", "the signature of its receipt does not fit")
 def another_ending(document: Document, _: SigningKeys) -> None:
-    claim(document)["statement"] = claim(document)["statement"].replace("0.3 of 2 s", "0.01 of 2 s")
+    put(document, claim(document)._replace(text=claim(document).text.replace("0.3 of 2 s", "0.01 of 2 s")))
 
 
 @forged("a statement with more in it", "the signature of its receipt does not fit")
 def more_in_it(document: Document, _: SigningKeys) -> None:
-    claim(document)["statement"] = claim(document)["statement"][:-1] + ',"trusted":true}'
+    put(document, claim(document)._replace(text=claim(document).text + " trusted"))
 
 
 @forged("a claim with more in it", "it looks like a receipt, and carries no statement")
 def more_beside_it(document: Document, _: SigningKeys) -> None:
-    claim(document)["verdict"] = "unchanged"
+    outputs(document)[-1]["metadata"]["pybox"] += " unchanged"
 
 
 @forged("a claim of strange types", "it looks like a receipt, and carries no statement")
 def strange_types(document: Document, _: SigningKeys) -> None:
-    claim(document).update(key=["x"], signature={"a": 1})
+    outputs(document)[-1]["metadata"]["pybox"] = [outputs(document)[-1]["metadata"]["pybox"], {"a": 1}]
 
 
 @forged("a statement of two megabytes", "it looks like a receipt, and carries no statement")
 def endless(document: Document, _: SigningKeys) -> None:
-    claim(document)["statement"] = claim(document)["statement"] + " " * (2 << 20)
+    put(document, claim(document)._replace(text=claim(document).text + " " * (2 << 20)))
 
 
 @forged("a statement of a later form, rightly signed", "its receipt is of another version of PyBox")
 def of_a_later_form(document: Document, keys: SigningKeys) -> None:
-    text = claim(document)["statement"].replace("statement/1", "statement/2")
-    key, signature = keys.sign(signed_bytes("statement", text)) or ("", "")
-    claim(document).update(statement=text, key=key, signature=signature)
+    text = "2" + claim(document).text[1:]
+    put(document, Claim(text, *(keys.sign(signed_bytes("statement", text)) or ("", b""))))
+
+
+@forged("a signature written in another way, which gives the same bytes", "carries no statement")
+def written_in_another_way(document: Document, _: SigningKeys) -> None:
+    metadata = outputs(document)[-1]["metadata"]
+    last = ALPHABET.index(metadata["pybox"][-1])
+    metadata["pybox"] = metadata["pybox"][:-1] + ALPHABET[last ^ 1]
 
 
 # With a real receipt of this key

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from pybox_kernel.carry_chain import Link, breaks
+from pybox_kernel.statement import Claim, Statement
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("boxes")]
 
@@ -26,7 +26,10 @@ def link_of(cell: Any) -> Link:
 
 
 def carried(cell: Any) -> object:
-    return json.loads(cell.of("display_data")[-1]["metadata"]["pybox"]["statement"])["carried"]
+    claim = Claim.of(cell.of("display_data")[-1]["metadata"])
+    stated = Statement.of(claim.text) if claim is not None else None
+    assert stated is not None
+    return stated.carried
 
 
 def number_of(cell: Any) -> int:

@@ -13,6 +13,9 @@ import pytest
 from nbclient import NotebookClient
 
 from pybox_kernel.carry_chain import breaks, links_in
+from pybox_kernel.file_check import check_file
+from pybox_kernel.run_order import Order
+from pybox_kernel.signing_keys import SigningKeys
 from tests.jupyter.console import console, plain
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +67,15 @@ def assert_receipts_form_a_chain(file: Path) -> None:
     links = links_in(file.read_bytes())
     assert breaks(links) == []
     assert sum(len(link.put_in) for link in links)
+    assert_made_here(file)
+
+
+def assert_made_here(file: Path) -> None:
+    """By its receipts. Papermill tells of an error in cells of its own, which have none."""
+    found = check_file(file, SigningKeys().ring())
+    assert found.order == Order((), 0)
+    told = [(cell.verdict, cell.begins, cell.found) for cell in found.cells if cell.verdict != "unchanged"]
+    assert {(verdict, begins[:14]) for verdict, begins, _ in told} <= {("nothing shown", "")}, told
 
 
 def has_no_receipt(cell: nbformat.NotebookNode) -> bool:
@@ -101,6 +113,8 @@ def test_nbclient(notebook: Path, kernelspec: str) -> None:
     beside = {"metadata": {"path": str(notebook.parent)}}
     NotebookClient(document, kernel_name=kernelspec, timeout=30, resources=beside).execute()
     assert_ran_as_it_says(document)
+    nbformat.write(document, notebook)
+    assert_made_here(notebook)
 
 
 @every_notebook
@@ -129,6 +143,7 @@ def test_papermill(notebook: Path, tmp_path: Path) -> None:
         assert errors[-1] in done.stderr
     document.cells = without_papermills_own(document)
     assert_ran_as_it_says(document)
+    assert_receipts_form_a_chain(tmp_path / "out.ipynb")
 
 
 def without_papermills_own(document: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
@@ -160,6 +175,7 @@ def test_pybox_kernel_run(notebook: Path, tmp_path: Path) -> None:
     document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     assert_ran_as_it_says(document)
     assert (done.returncode == 0) == (not any(map(wanted, code_cells(document)))), done.stdout
+    assert_made_here(tmp_path / "out.ipynb")
 
 
 @every_notebook

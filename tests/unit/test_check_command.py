@@ -67,7 +67,8 @@ def test_what_was_altered_moved_or_not_made_here_is_said_and_ends_with_1(capsys:
     cells = document["cells"]
     cells[1]["outputs"][0]["text"] = "two"
     cells[2:4] = [cells[3], cells[2]]
-    cells[4]["outputs"][-1]["metadata"]["pybox"]["signature"] = "0" * 128
+    claim = cells[4]["outputs"][-1]["metadata"]["pybox"]
+    cells[4]["outputs"][-1]["metadata"]["pybox"] = claim[:-86] + "A" * 86
     cells += [{"cell_type": "code", "source": HOSTILE, "outputs": [{}], "execution_count": None, "metadata": {}}]
     written(document)
     status, shown = ran("check", "lesson.ipynb", capsys=capsys)

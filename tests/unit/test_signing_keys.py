@@ -18,7 +18,7 @@ from pybox_kernel.signing_keys import MOST_KEYS, SigningKeys, fingerprint, in_gr
 WHAT = b"what is signed"
 
 
-def signed(keys: SigningKeys) -> tuple[str, str]:
+def signed(keys: SigningKeys) -> tuple[str, bytes]:
     found = keys.sign(WHAT)
     assert found is not None, keys.problem
     return found
