@@ -32,7 +32,7 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 	$(bin)/python -m pytest -n $(workers) --no-loadscope-reorder -m "not soak and not alone"
 	$(bin)/python -m pytest -m alone
 
-bench: ## measures a run beside a plain `docker run`
+bench: ## times and memory, each beside what it is compared with; ten minutes, and nothing else should run
 	@sh scripts/setup.sh test
 	$(bin)/python -m benchmarks
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -60,8 +59,8 @@ def ratios(spreads: dict[str, Spread], steps: dict[str, Spread]) -> tuple[float,
 
 def lines(spreads: dict[str, Spread], steps: dict[str, Spread]) -> list[str]:
     moving, longer = ratios(spreads, steps)
-    found = [f"{STDLIB.file_bytes >> 20} MB of a file into a box, changed there, and out of it:", ""]
-    found += ["| | least | median | most |", "|---|---|---|---|"]
+    found = ["## Files", "", f"{STDLIB.file_bytes >> 20} MB of a file into a box, changed there, and out of it:", ""]
+    found += ["| ms | least | median | most |", "|---|---|---|---|"]
     found += [
         f"| {name} | {spread.least:.0f} | {spread.median:.0f} | {spread.most:.0f} |"
         for name, spread in (spreads | {f"step: {name}": spread for name, spread in steps.items()}).items()
@@ -75,5 +74,5 @@ def lines(spreads: dict[str, Spread], steps: dict[str, Spread]) -> list[str]:
     ]
 
 
-if __name__ == "__main__":
-    print("\n".join(lines(*files(int(sys.argv[1]) if len(sys.argv) > 1 else 20))))
+def report(rounds: int) -> list[str]:
+    return lines(*files(rounds))

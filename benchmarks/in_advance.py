@@ -1,26 +1,25 @@
 """Cells whose box was made in advance beside the same whose box is made when they come, and what a waiting box takes.
 
-Before each cell a box waits: these are the times of a person who reads between two cells. Cells that come at once one
-after another use up what waits, and then take as long as without.
+Before each cell a box waits: these are the times of a person who reads between two cells; ``run_all`` has the others.
+All kernels take their cells in turn.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import statistics
-import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from benchmarks.data import SOURCE as LIBRARIES
 from benchmarks.kernels import KernelClient, started
-from benchmarks.timing import Spread
+from benchmarks.timing import Spread, table, timed
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine import Engine
+from pybox_kernel.image_store import ImageStore
 from pybox_kernel.install import DATA_KERNEL_NAME, KERNEL_NAME
 from pybox_kernel.journal import home_path, installation_id
 from pybox_kernel.policy import DATA, STDLIB
@@ -28,6 +27,7 @@ from pybox_kernel.seal import LABEL
 from pybox_kernel.session import Session
 
 SOURCE = "print(1)"
+LIBRARIES = "import pandas, numpy, matplotlib.pyplot\nprint(1)"
 WARM_UP = 2
 WAIT_SECONDS = 30.0
 SETTLED_SECONDS = 0.5
@@ -37,31 +37,56 @@ SETTLED_SECONDS = 0.5
 class Found(NamedTuple):
     spreads: dict[str, Spread]
     """Milliseconds, by what was timed."""
-    steps: dict[str, float]
-    """The receipts' own, in a session: medians."""
     mib: dict[str, float]
     """A waiting box's memory, by its image: what its cgroup holds."""
 
 
+class Contender(NamedTuple):
+    name: str
+    kernel_name: str
+    source: str
+    variables: dict[str, str]
+    boxes: int
+    """That wait before each cell."""
+
+
+CONTENDERS: Final = (
+    Contender("ipykernel", "python3", SOURCE, {}, 0),
+    Contender("PyBox (sealed), made when it comes", KERNEL_NAME, SOURCE, {"PYBOX_POOL": "0"}, 0),
+    Contender("PyBox (sealed), made in advance", KERNEL_NAME, SOURCE, {"PYBOX_POOL": "1"}, 1),
+    Contender(
+        "PyBox (sealed, data libraries), made when it comes", DATA_KERNEL_NAME, LIBRARIES, {"PYBOX_POOL": "0"}, 0
+    ),
+    Contender("PyBox (sealed, data libraries), made in advance", DATA_KERNEL_NAME, LIBRARIES, {"PYBOX_POOL": "1"}, 1),
+)
+
+
 def in_advance(rounds: int) -> Found:
-    spreads: dict[str, Spread] = {}
-    with session() as opened:
-        whole, steps = runs(opened, rounds)
-        spreads["a run in a session, its receipt, its box confirmed gone"] = whole
-        mib = {STDLIB.image: waiting_mib(opened, STDLIB.image)}
-    with session() as opened:
-        mib[DATA.image] = waiting_mib(opened, DATA.image)
-    with started("python3") as plain:
-        spreads["ipykernel: first output"], spreads["ipykernel: idle again"] = cells(plain, SOURCE, rounds, no_wait)
-    names = {"": KERNEL_NAME, ", data libraries": DATA_KERNEL_NAME}
-    for what, kernel_name in names.items():
-        source = LIBRARIES + "\nprint(1)" if what else SOURCE
-        for how, boxes, wait in (("made when it comes", "0", no_wait), ("made in advance", "1", a_box_waits)):
-            with started(kernel_name, PYBOX_POOL=boxes) as kernel:
-                first, idle = cells(kernel, source, rounds, wait)
-            spreads[f"PyBox (sealed{what}), {how}: first output"] = first
-            spreads[f"PyBox (sealed{what}), {how}: idle again"] = idle
-    return Found(spreads, steps, mib)
+    mib = {}
+    for image in (STDLIB.image, DATA.image):
+        with session() as opened:
+            mib[image] = waiting_mib(opened, image)
+    idle: dict[str, list[float]] = {one.name: [] for one in CONTENDERS}
+    kernels: dict[str, KernelClient] = {}
+    homes: dict[str, Path] = {}
+    with ExitStack() as during:
+        for one in CONTENDERS:
+            homes[one.name] = during.enter_context(home())
+            kernels[one.name] = during.enter_context(
+                started(one.kernel_name, **one.variables, PYBOX_HOME=str(homes[one.name]))
+            )
+        for _ in range(WARM_UP + rounds):
+            for one in CONTENDERS:
+                if one.boxes:
+                    a_box_waits(homes[one.name])
+                else:
+                    time.sleep(SETTLED_SECONDS)
+                idle[one.name].append(timed(lambda one=one: kernels[one.name].run(one.source)))  # type: ignore[misc]
+    spreads = {}
+    for one in CONTENDERS:
+        spreads[f"{one.name}: first output"] = Spread.of(kernels[one.name].first_output[WARM_UP:])
+        spreads[f"{one.name}: idle again"] = Spread.of(idle[one.name][WARM_UP:])
+    return Found(spreads, mib)
 
 
 @contextmanager
@@ -74,35 +99,28 @@ def session() -> Iterator[Session]:
         del os.environ["PYBOX_POOL"]
 
 
-def runs(opened: Session, rounds: int) -> tuple[Spread, dict[str, float]]:
-    times: list[float] = []
-    steps: dict[str, list[float]] = {}
-    for _ in range(WARM_UP + rounds):
-        opened.expect(STDLIB.image)
-        until(lambda: opened.waiting() > 0)
-        began = time.perf_counter()
-        receipt = opened.run(SOURCE).receipt
-        times.append(time.perf_counter() - began)
-        if not receipt.ok or receipt.observed.box.waited is None:
-            raise RuntimeError(receipt.to_json())
-        for step in receipt.observed.steps:
-            steps.setdefault(step.name, []).append(step.duration_ms)
-    medians = {name: statistics.median(values[WARM_UP:]) for name, values in steps.items()}
-    return Spread.of(times[WARM_UP:]), medians
-
-
 def waiting_mib(opened: Session, image: str) -> float:
     """What the cgroup of a box that waits holds, by the kernel's count."""
     opened.expect(image)
     until(lambda: opened.waiting() > 0)
     time.sleep(SETTLED_SECONDS)
-    (box,) = boxes(opened.engine())
+    (box,) = boxes(opened.engine(), home_path())
     return counted(box, "memory", "memory.usage_in_bytes", "memory.current") / (1 << 20)
 
 
-def boxes(engine: Engine) -> list[str]:
-    """Those of this installation, by id."""
-    label = f"{LABEL}installation={installation_id(home_path())}"
+@contextmanager
+def home() -> Iterator[Path]:
+    """A state folder of one kernel's own, with the images that there are: its box is told apart from the others'."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o700)
+        for image in ImageStore(home_path()).load().values():
+            ImageStore(Path(folder)).record(image)
+        yield Path(folder)
+
+
+def boxes(engine: Engine, folder: Path) -> list[str]:
+    """Those of an installation, by id."""
+    label = f"{LABEL}installation={installation_id(folder)}"
     return [box.id for box in engine.containers(labels=[label])]
 
 
@@ -117,27 +135,12 @@ def counted(box: str, controller: str, v1: str, v2: str) -> int:
     raise RuntimeError("the box's cgroup was not found")
 
 
-def cells(kernel: KernelClient, source: str, rounds: int, wait: Callable[[], None]) -> tuple[Spread, Spread]:
-    """To the first output, and until the kernel is idle."""
-    idle: list[float] = []
-    for _ in range(WARM_UP + rounds):
-        wait()
-        began = time.perf_counter()
-        kernel.run(source)
-        idle.append(time.perf_counter() - began)
-    return Spread.of(kernel.first_output[WARM_UP:]), Spread.of(idle[WARM_UP:])
-
-
-def no_wait() -> None:
-    time.sleep(SETTLED_SECONDS)
-
-
-def a_box_waits() -> None:
+def a_box_waits(folder: Path) -> None:
     """Until the one box there is has been started and computes no more."""
     engine, last, began = DockerEngine(), -1, time.monotonic()
     while True:
         time.sleep(SETTLED_SECONDS)
-        found = boxes(engine)
+        found = boxes(engine, folder)
         with suppress(OSError, RuntimeError):
             spent = counted(found[0], "cpuacct", "cpuacct.usage", "cpu.stat") if len(found) == 1 else -1
             if 0 <= last == spent:
@@ -156,38 +159,31 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def lines(found: Found) -> list[str]:
-    spreads = found.spreads
-    rows = [
-        f"| {name} | {spread.least:.1f} | {spread.median:.1f} | {spread.most:.1f} |" for name, spread in spreads.items()
-    ]
+def report(rounds: int) -> list[str]:
+    spreads, mib = in_advance(rounds)
     first = ratio(spreads, "PyBox (sealed), made in advance: first output", "ipykernel: first output")
-    library, without = (
-        f"PyBox (sealed, data libraries), made {how}: idle again" for how in ("in advance", "when it comes")
+    library = ratio(
+        spreads,
+        "PyBox (sealed, data libraries), made in advance: idle again",
+        "PyBox (sealed, data libraries), made when it comes: idle again",
     )
     return [
-        "Boxes made in advance, one waiting before each cell:",
+        "## Cells",
         "",
-        "| | least | median | most |",
-        "|---|---|---|---|",
-        *rows,
+        f"`{SOURCE}`, and the same below `{LIBRARIES.partition(chr(10))[0]}`, from the request of a client; where "
+        "boxes are made in advance, one waits before each cell:",
+        "",
+        *table(spreads),
         "",
         f"First output of `{SOURCE}` takes **{first:.1f} times** plain ipykernel's (medians; the aim is at most 4). "
-        "A cell that imports the data libraries takes "
-        f"{ratio(spreads, library, without):.2f} times as long as one whose box is made when it comes.",
+        f"A cell that imports the data libraries takes **{library:.2f} times** as long as one whose box is made when "
+        "it comes (at most 0.1).",
         "",
-        "| step of such a run | ms |",
-        "|---|---|",
-        *(f"| {name} | {value:.1f} |" for name, value in found.steps.items()),
-        "",
-        "A waiting box takes " + ", ".join(f"{mib:.1f} MiB ({image})" for image, mib in found.mib.items()) + ".",
+        f"A waiting box takes {mib[STDLIB.image]:.1f} MiB (stdlib; at most 16) or {mib[DATA.image]:.1f} MiB (data; at "
+        "most 90).",
         "",
     ]
 
 
 def ratio(spreads: dict[str, Spread], one: str, other: str) -> float:
     return spreads[one].median / spreads[other].median
-
-
-if __name__ == "__main__":
-    print("\n".join(lines(in_advance(int(sys.argv[1]) if len(sys.argv) > 1 else 20))))

@@ -16,8 +16,9 @@ SECONDS = 30.0
 
 
 class KernelClient:
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, pid: int) -> None:
         self._client = client
+        self.pid = pid
         self.first_output: list[float] = []
         """Seconds from the request of each cell to its first output."""
 
@@ -55,7 +56,7 @@ def started(kernel_name: str, **variables: str) -> Iterator[KernelClient]:
     client.start_channels()
     try:
         client.wait_for_ready(timeout=SECONDS)
-        yield KernelClient(client)
+        yield KernelClient(client, manager.provisioner.pid)
     finally:
         client.stop_channels()
         manager.shutdown_kernel()

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pybox_kernel.boundary import NOT_LOOKED_AT, boundary_look, observe
 from pybox_kernel.engine import Connection, Engine, Removal
-from pybox_kernel.errors import BoxError, EngineNotFound, EngineRefused, PyBoxError, SealError
+from pybox_kernel.errors import BoxEnded, BoxError, EngineNotFound, EngineRefused, PyBoxError, SealError
 from pybox_kernel.journal import Entry, Journal, box_name, new_entry
 from pybox_kernel.leftovers import find
 from pybox_kernel.policy import UID_FIRST, UID_LAST, Policy
@@ -167,7 +167,7 @@ class Box:
         state = record.get("State") or {}
         pid = state.get("Pid")
         if state.get("Running") is not True or not isinstance(pid, int) or pid <= 0:
-            raise BoxError("The box ended before the program came.", "Run the cell again.")
+            raise BoxEnded("The box ended before the program came.", "Run the cell again.")
         if any(state.get(halt) for halt in ("Paused", "Restarting", "Dead")):
             raise BoxError("Something else has halted the box before the program came.", "Run the cell again.")
         self.sight = at_the_same_time(pid)

@@ -202,7 +202,7 @@ def of_boxes_in_advance(home: Path) -> Finding:
             "warning",
             f"{counted(len(refused), 'box', 'boxes')} that waited for a program had changed and got none; the last, "
             f"on {last.at:%Y-%m-%d}: {safe_name(last.why, 300)}",
-            "Something else on this computer acts on PyBox's boxes, or ends them: find out what.",
+            "Something else on this computer acts on PyBox's boxes: find out what.",
         )
     if bounds.boxes == 0:
         return Finding("boxes in advance", "ok", "none are made (PYBOX_POOL=0)", "")

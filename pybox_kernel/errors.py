@@ -15,6 +15,7 @@
     │   └── VMMissing              a private virtual machine is required, and none runs
     ├── SealError                  a box differs from the policy: the program never started
     ├── BoxError                   a box broke its part of the protocol, or was lost
+    │   └── BoxEnded               it ended while it waited for its program
     └── Stopped                    the person stopped the run before the program started (exit status 130)
 
 A program's own failure is not an error of PyBox: it is a receipt.
@@ -26,6 +27,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 __all__ = [
+    "BoxEnded",
     "BoxError",
     "Difference",
     "EngineDenied",
@@ -147,6 +149,10 @@ class SealError(PyBoxError):
 
 class BoxError(PyBoxError):
     code = "box"
+
+
+class BoxEnded(BoxError):
+    """As where its engine was started anew: that says nothing of how it was sealed."""
 
 
 class Stopped(PyBoxError):

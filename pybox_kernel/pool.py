@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from pybox_kernel.errors import PyBoxError, Stopped
+from pybox_kernel.errors import BoxEnded, EngineError, PyBoxError, Stopped
 from pybox_kernel.policy import STDLIB, Policy
 from pybox_kernel.seal import WAITING_SECONDS
 from pybox_kernel.stop import Stop
@@ -76,7 +76,8 @@ class Shelf:
 
 class Pool:
     """``make`` returns a box that is ready, or raises PyBoxError and leaves none; none is begun while ``busy``.
-    ``refused`` is told why a box that waited was not used. Thread-safe; ``close`` ends all that wait."""
+    ``refused`` is told how a box that waited was not as required any more. Thread-safe; ``close`` ends all that wait.
+    """
 
     def __init__(
         self,
@@ -156,7 +157,8 @@ class Pool:
                 return kept.waiting
             except PyBoxError as error:
                 self._discard(kept)
-                self._refused(error)
+                if not isinstance(error, (BoxEnded, EngineError)):
+                    self._refused(error)
             except BaseException:
                 self._discard(kept)
                 raise

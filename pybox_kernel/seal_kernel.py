@@ -96,6 +96,8 @@ def fields(text: str) -> dict[str, str]:
 
 def compare_status(compare: Comparison, identity: Identity, text: str | None, nested: bool) -> None:
     found = fields(text or "")
+    state = found.get("State", "")
+    compare.require("running", "yes", state, met=state[:1] in ("R", "S", "D"))
     own = [str(identity.uid)] * 4
     compare.require("user", own, found.get("Uid", "").split())
     compare.require("group", own, found.get("Gid", "").split())

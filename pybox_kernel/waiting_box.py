@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pybox_kernel.box import Box
 from pybox_kernel.box_line import Line
-from pybox_kernel.errors import BoxError, EngineError
+from pybox_kernel.errors import BoxEnded, BoxError, EngineError
 from pybox_kernel.frames import read_ready
 from pybox_kernel.receipt import Step, Waited
 from pybox_kernel.stop import Stop
@@ -97,7 +97,9 @@ class WaitingBox:
     def look_again(self) -> None:
         """Raises PyBoxError unless the box is the one that it was, waits, and is sealed as required now."""
         if not self.is_quiet():
-            raise BoxError(f"The box ended while it waited{self.line.last_words()}.", "Run the cell again.")
+            if self.line.closed:
+                raise BoxEnded(f"The box ended while it waited{self.line.last_words()}.", "Run the cell again.")
+            raise BoxError("The box spoke before its program came.", "Run the cell again.")
         self.box.verify(self._report)
 
     def waited(self) -> Waited:

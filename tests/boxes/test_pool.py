@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -187,9 +188,9 @@ def halted(outside: Outside, box: str) -> None:
     outside.api.pause(box)
 
 
-def ended(outside: Outside, box: str) -> None:
-    outside.api.kill(box)
-    outside.wait_gone(box, 5)
+def stopped(outside: Outside, box: str) -> None:
+    """By a signal from outside, of which the engine knows nothing."""
+    os.kill(outside.api.inspect_container(box)["State"]["Pid"], signal.SIGSTOP)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def ended(outside: Outside, box: str) -> None:
         (memory_of_the_kernel_alone, "number of tasks: wanted 32, found 64"),
         (another_program, "other programs started in it"),
         (halted, "halted"),
-        (ended, "ended while it waited"),
+        (stopped, "T (stopped)"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )
@@ -228,6 +229,57 @@ def test_a_box_that_is_not_as_required_any_more_gets_no_program_and_doctor_says_
     assert why in found.found
     waited(ready)
     assert run(ready).observed.box.waited is not None
+
+
+def ended(outside: Outside, box: str) -> None:
+    outside.api.kill(box)
+    outside.wait_gone(box, 5)
+
+
+def test_a_box_that_merely_ended_is_not_used_either_and_that_is_nothing_for_doctor(
+    ready: Session, own: Installation, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "TICK_SECONDS", 1000.0)  # it would be noticed before the cell
+    (box,) = own.boxes()
+    with ready._boxes.pool.cell():  # type: ignore[union-attr]
+        ended(outside, box)
+        receipt = run(ready)
+    assert receipt.observed.box.waited is None
+    assert of_boxes_in_advance(own.home).state == "ok"
+
+
+@pytest.mark.parametrize(("clock", "seconds"), [("time", -1e8), ("time", 1e8), ("monotonic", 1e5)])
+def test_a_clock_that_jumps_while_a_box_waits_keeps_no_cell_from_running(
+    clock: str, seconds: float, ready: Session, own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when this computer was suspended, or its time was set."""
+    real = getattr(time, clock)
+    monkeypatch.setattr(time, clock, lambda: real() + seconds)
+    receipt = run(ready)
+    if clock == "time":  # by which nothing is measured
+        assert receipt.observed.box.waited is not None
+        assert receipt.observed.box.waited.seconds < WAIT
+    waited(ready)
+    assert run(ready).observed.box.waited is not None
+    assert of_boxes_in_advance(own.home).state == "ok"
+
+
+def test_a_witness_container_sees_a_box_that_waits_twice_also_where_it_was_ended_in_between(
+    own: Installation, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBOX_WITNESS", "container")
+    monkeypatch.setenv("PYBOX_POOL", "1")
+    with Session(Journal(own.home), in_advance=True) as session:
+        for again in (False, True):
+            session.expect("stdlib")
+            waited(session)
+            if again:
+                (witness,) = outside.boxes(installation=own.id, role="witness")
+                outside.api.kill(witness)
+            receipt = run(session)
+            assert receipt.observed.box.waited is not None
+            assert receipt.observed.seal.kernel.source == "witness container"
+    assert of_boxes_in_advance(own.home).state == "ok"
 
 
 def test_a_box_that_has_ended_is_noticed_and_replaced_while_nobody_asks(

@@ -72,6 +72,7 @@ IN_BOTH = [
     ("status", "CapBnd:\t0000000000000000", "CapBnd:\t000001ffffffffff", "privileges", "000001ffffffffff"),
     ("status", "CapAmb:\t0000000000000000", "CapAmb:\t0000000000000400", "privileges", "0000000000000400"),
     ("status", "CapBnd:\t0000000000000000\n", "", "privileges", "nothing"),
+    ("status", "State:\tS (sleeping)", "State:\tT (stopped)", "running", "T (stopped)"),
     ("status", "NoNewPrivs:\t1", "NoNewPrivs:\t0", "no new privileges", "0"),
     ("status", "NoNewPrivs:\t1\n", "", "no new privileges", "nothing"),
     ("status", "Seccomp:\t2", "Seccomp:\t0", "system call filter on", "0"),
