@@ -13,6 +13,7 @@ from pybox_kernel import answers
 from pybox_kernel.cli import main
 from pybox_kernel.commands import Options, command_of
 from pybox_kernel.errors import InputError
+from pybox_kernel.session import Wish
 from pybox_kernel.session_receipts import SessionReceipts
 from pybox_kernel.signing_keys import SigningKeys
 from tests.statements import LESSON, Author, Cell
@@ -178,7 +179,7 @@ def test_the_key_is_shown_exported_and_made_anew(folder: Path, capsys: Any) -> N
 def answer(line: str) -> str:
     command = command_of(line)
     assert command is not None
-    standing = answers.Standing("stdlib", Options(), "", "")
+    standing = answers.Standing("stdlib", Options(), "", "", Wish())
     return answers.answer(command, SessionReceipts(), standing)["text/plain"]
 
 
