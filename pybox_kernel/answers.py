@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pybox_kernel import __version__, session
 from pybox_kernel.commands import CELL_MAGIC, COMMANDS, MAGIC, OPTIONS, STATUS, Command, Options
-from pybox_kernel.doctor import Finding
+from pybox_kernel.doctor import Finding, in_short
 from pybox_kernel.errors import OptionError
 from pybox_kernel.file_check import MARKS as MARKS_OF_CELLS
 from pybox_kernel.file_check import check_file, in_words, order_lines, title_of
 from pybox_kernel.install import KERNEL_NAME
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.receipt import Receipt
-from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.boundary import boundary_note
 from pybox_kernel.render.html import escape, notice_html, render_html
 from pybox_kernel.render.text import columns, render_full
@@ -83,9 +82,9 @@ def status(findings: Sequence[Finding], receipts: SessionReceipts, standing: Sta
     return rows_bundle(f"PyBox {__version__}. {verdict(findings)} `{MAGIC} help` says what there is.", rows)
 
 
-def verdict(findings: Iterable[Finding]) -> str:
-    wrong = sum(finding.state == "wrong" for finding in findings)
-    return f"{counted(wrong, 'thing')} to mend: see `{MAGIC} doctor`." if wrong else "All is ready."
+def verdict(findings: Sequence[Finding]) -> str:
+    well = all(finding.state == "ok" for finding in findings)
+    return f"{in_short(findings)}{'' if well else f': see `{MAGIC} doctor`'}."
 
 
 def row_of(finding: Finding) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from pybox_kernel import __version__, session
 from pybox_kernel.answers import MARKS
 from pybox_kernel.check_command import add_parsers, check, key
 from pybox_kernel.displays import Display
+from pybox_kernel.doctor import in_short
 from pybox_kernel.engine_options import add_engine_options, wished
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
@@ -27,7 +28,6 @@ from pybox_kernel.notebook_command import is_notebook, run_notebook
 from pybox_kernel.open_command import add_open_parser, open_notebooks
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.progress import in_colour
-from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
 from pybox_kernel.report_command import add_report_parser, report
@@ -254,10 +254,8 @@ def doctor(options: argparse.Namespace) -> int:
             print(f"{MARKS[finding.state]} {finding.what}: {safe_text(finding.found)}")
             if finding.advice:
                 print(f"    {safe_text(finding.advice)}")
-    wrong = [finding for finding in findings if finding.state == "wrong"]
-    if not options.json:
-        print(f"{counted(len(wrong), 'thing')} to mend." if wrong else "All is ready.")
-    return ExitStatus.PYBOX_FAILED if wrong else ExitStatus.OK
+        print(f"{in_short(findings)}.")
+    return ExitStatus.PYBOX_FAILED if any(finding.state == "wrong" for finding in findings) else ExitStatus.OK
 
 
 def cleanup(options: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from pybox_kernel.runtimes import runtime_in_words, runtime_of, usable
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.waiting_places import Places, bounds_of_user
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "examine", "in_short"]
 
 State = Literal["ok", "warning", "wrong"]
 
@@ -44,6 +44,16 @@ def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tu
     findings.append(of_leftovers(home))
     findings.append(of_boxes_in_advance(home))
     return tuple(findings)
+
+
+def in_short(findings: Sequence[Finding]) -> str:
+    """The sum of them, as a sentence without its end."""
+    states = [finding.state for finding in findings]
+    if wrong := states.count("wrong"):
+        return f"{counted(wrong, 'thing')} to mend"
+    if warned := states.count("warning"):
+        return f"Ready, with {counted(warned, 'warning')}"
+    return "All is ready"
 
 
 def of_engine(engine_of: Callable[[], Engine]) -> Iterator[Finding]:

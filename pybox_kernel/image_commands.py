@@ -18,6 +18,7 @@ from pybox_kernel.images import Plan
 from pybox_kernel.locks import MOST_BYTES, parse_lock
 from pybox_kernel.policy import IMAGE_NAME
 from pybox_kernel.progress import Steps
+from pybox_kernel.render.amounts import counted
 from pybox_kernel.wheels import read_requirements
 
 __all__ = ["add_image_parser", "image", "setup"]
@@ -82,6 +83,13 @@ def image(options: argparse.Namespace) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
+    require_possible(options)
+    if options.wanted is not None and not options.yes:
+        named = counted(len(read_requirements(read(options.wanted))), "package")
+        print(f"The box image '{options.name}' will be made with the {named} of {options.wanted}, and all they need:")
+        print("  fetch  their versions, and then the packages themselves, from pip's package index")
+        print("Nothing was fetched and no image was made. To make it: the same with --yes.")
+        return ExitStatus.OK
     plan = session.plan_image(options.name, offer=offer_of(options))
     show(plan)
     if plan.ready is not None:
@@ -98,9 +106,9 @@ def build(options: argparse.Namespace) -> int:
     return ExitStatus.OK
 
 
-def offer_of(options: argparse.Namespace) -> Offer | None:
-    """What the image is to have; None for what a built-in image has, or what was recorded."""
-    name, preload = options.name, tuple(options.preload)
+def require_possible(options: argparse.Namespace) -> None:
+    """Raises OptionError for a name that no image made here can have, or that does not fit what is asked for it."""
+    name = options.name
     named = options.lock is not None or options.wanted is not None
     if not IMAGE_NAME.fullmatch(name):
         raise OptionError(
@@ -109,8 +117,13 @@ def offer_of(options: argparse.Namespace) -> Offer | None:
         )
     if name == "stdlib":
         raise OptionError("The image 'stdlib' is made by another command.", how_to_make(name))
-    if name in BUILT_IN and (named or preload):
+    if name in BUILT_IN and (named or options.preload):
         raise OptionError(f"What is in the image '{name}' is fixed.", "Choose another name for an image of your own.")
+
+
+def offer_of(options: argparse.Namespace) -> Offer | None:
+    """What the image is to have; None for what a built-in image has, or what was recorded."""
+    name, preload = options.name, tuple(options.preload)
     if name in BUILT_IN:
         return None
     if options.lock is not None:

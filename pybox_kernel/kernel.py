@@ -66,9 +66,6 @@ PAGE_SECONDS: Final = 1.0
 class PyBoxKernel(Kernel):
     implementation = "pybox"
     implementation_version = __version__
-    banner = (
-        f"PyBox {__version__} (sealed)\nEach cell runs in a new sealed box; what it defines is carried to the next."
-    )
     language_info = {  # noqa: RUF012
         "name": "python",
         "version": "3",
@@ -142,6 +139,8 @@ class PyBoxKernel(Kernel):
             permitted=(lambda asked: permitted(asked, self._standing)) if self.grading else None,
         )
         self._standing_checked = not self.grading
+        carried = "what it defines is carried to the next" if self.carry != "off" else "nothing is carried to the next"
+        self.banner = f"PyBox {__version__} (sealed)\nEach cell runs in a new sealed box; {carried}."
         self._page = self._executor.page
         for name in NOT_ON_CONTROL:
             del self.control_handlers[name]

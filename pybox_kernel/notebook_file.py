@@ -18,10 +18,12 @@ from typing import Any, Final, NoReturn
 from pybox_kernel import __version__
 from pybox_kernel.errors import OptionError, PyBoxError, SourceError
 
-__all__ = ["MOST_BYTES", "MOST_CELLS", "CodeCell", "NotebookFile", "check_target", "output_of", "write"]
+__all__ = ["MOST_BYTES", "MOST_CELLS", "CodeCell", "NotebookFile", "check_target", "is_own", "output_of", "write"]
 
 MOST_BYTES: Final = 16 << 20
 MOST_CELLS: Final = 2000
+MOST_OWN_BYTES: Final = 600 << 20
+"""Of a notebook with the outputs of a run: what outputs may have in all, with escapes, and what was read."""
 DEEPEST: Final = 64
 """Of lists and objects in one another; what comes of Jupyter has ten."""
 KINDS: Final = ("code", "markdown", "raw")
@@ -210,9 +212,13 @@ def check_target(target: Path, source: Path) -> None:
 
 
 def is_own(target: Path) -> bool:
+    """Whether ``write`` wrote the file. Of what is no regular file, or larger than any of these, not a byte is read."""
     try:
-        with target.open("rb") as file:
-            document = json.loads(file.read())
+        with os.fdopen(os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_OWN_BYTES:
+                return False
+            document = json.loads(file.read(facts.st_size))
         return isinstance(document["metadata"][MARK]["run"], str)
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         return False

@@ -382,10 +382,12 @@ def test_the_commands_make_list_use_and_remove_an_image(shelf: Shelf, tmp_path: 
         return done.stdout + done.stderr
 
     planned = said("image", "build", NAME, "--from", str(wanted))
-    assert "2 Python packages: other 1.0, small 1.0, from pip's package index" in planned
-    assert "No image was made." in planned
+    assert f"will be made with the 1 package of {wanted}, and all they need:" in planned
+    assert "Nothing was fetched and no image was made." in planned
     assert list(shelf.store.load()) == ["stdlib"]
-    assert "is ready" in said("image", "build", NAME, "--from", str(wanted), "--yes")
+    made = said("image", "build", NAME, "--from", str(wanted), "--yes")
+    assert "2 Python packages: other 1.0, small 1.0, from pip's package index" in made
+    assert "is ready" in made
     assert "There is nothing to do." in said("image", "build", NAME)
     lock = shelf.store.lock_file(NAME)
     assert "There is nothing to do." in said("image", "build", NAME, "--lock", str(lock))
@@ -430,4 +432,4 @@ def test_a_wrong_wish_is_refused_before_anything_is_made(shelf: Shelf, arguments
     )
     assert done.returncode == 2
     assert why in done.stderr
-    assert done.stdout == ("Finding versions\n" if "--from" in command else "")
+    assert done.stdout == ""

@@ -99,3 +99,5 @@ def test_a_kernel_that_is_restarted_has_nothing_and_may_begin_without(start_kern
         kernel.client.wait_for_ready(timeout=20)
         kernel.forget()
         assert kernel.run("kept").error["ename"] == "NameError"
+    with start_kernel(PYBOX_CARRY="off") as kernel:
+        assert "nothing is carried to the next" in kernel.ask("kernel_info_request", {})["banner"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.doctor import of_limits, of_place, of_runtime
+from pybox_kernel.doctor import Finding, State, in_short, of_limits, of_place, of_runtime
 from pybox_kernel.engine import EngineFacts, EngineVersions, Place, PrivateVM
 from tests.cases import case
 
@@ -70,3 +70,15 @@ def test_where_boxes_are_to_be_is_told() -> None:
     assert "private VM (QEMU, KVM)" in of_place(vm).found
     assert of_place(PLACE._replace(vm=lambda: None)).state == "wrong"
     assert of_place(PLACE._replace(address="tcp://192.0.2.1:2376")).state == "warning"
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (("ok", "ok"), "All is ready"),
+        (("ok", "warning"), "Ready, with 1 warning"),
+        (("warning", "wrong", "wrong"), "2 things to mend"),
+    ],
+)
+def test_the_sum_of_what_was_found_hides_no_warning(states: tuple[State, ...], told: str) -> None:
+    assert in_short([Finding("", state, "", "") for state in states]) == told

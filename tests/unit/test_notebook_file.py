@@ -20,6 +20,7 @@ from pybox_kernel.notebook_file import (
     NotebookFile,
     check_target,
     deeper,
+    is_own,
     output_of,
     write,
 )
@@ -198,6 +199,14 @@ def test_only_what_was_written_here_is_written_over(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match="did not write it"):
             check_target(target, source)
         assert target.read_text() == other
+
+
+def test_what_is_too_large_or_no_file_is_not_read_to_see_whether_it_was_written_here(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    for name in ("pipe", "large", "none", "."):
+        assert not is_own(tmp_path / name)
 
 
 def test_a_notebook_is_never_written_over_by_whatever_name(tmp_path: Path) -> None:
