@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks import carry, files, full_run, growth, in_advance, many, memory, receipts, run_all
+from benchmarks import carry, classroom, files, full_run, growth, in_advance, many, memory, receipts, run_all
 from pybox_kernel.docker_engine import DockerEngine
 
 ROUNDS: Final = 20
@@ -30,6 +30,7 @@ PARTS: Final[dict[str, Callable[[int], list[str]]]] = {
     "runs": growth.runs_report,
     "files": files.report,
     "carry": carry.report,
+    "classroom": classroom.report,
 }
 
 

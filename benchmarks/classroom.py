@@ -1,13 +1,12 @@
 """A class's submissions, each in a kernel of its own as nbgrader runs them: sealed, and in an ordinary kernel.
 
-.venv/bin/python -m benchmarks.classroom [SUBMISSIONS]     (120; prints what it found)
+A whole class is ``python -m benchmarks classroom 120``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,9 +17,8 @@ from nbclient import NotebookClient
 
 from pybox_kernel.install import KERNEL_NAME
 
-__all__ = ["Submission", "classroom", "lines"]
+__all__ = ["report"]
 
-SUBMISSIONS: Final = 120
 ORDINARY: Final = "python3"
 CELLS: Final = (
     "import json, math, statistics\nfrom collections import Counter",
@@ -50,15 +48,13 @@ class Submission(NamedTuple):
         return sum(self)
 
 
-def classroom(submissions: int = SUBMISSIONS) -> dict[str, list[Submission]]:
+def classroom(submissions: int) -> dict[str, list[Submission]]:
     """Each is run in both kernels before the next, so that both find the same computer. Raises RuntimeError where a
     cell fails."""
     found: dict[str, list[Submission]] = {ORDINARY: [], KERNEL_NAME: []}
-    for number in range(submissions):
+    for _ in range(submissions):
         for name, times in found.items():
             times.append(asyncio.run(one(name)))
-        if sys.stderr.isatty():
-            print(f"\r{number + 1} of {submissions} submissions", end="", file=sys.stderr, flush=True)
     return found
 
 
@@ -75,8 +71,8 @@ async def one(kernel_name: str) -> Submission:
     return Submission(*(after - before for before, after in pairwise(times)))
 
 
-def lines(found: dict[str, list[Submission]]) -> list[str]:
-    """For RESULTS.md."""
+def report(submissions: int) -> list[str]:
+    found = classroom(submissions)
     plain, sealed = found[ORDINARY], found[KERNEL_NAME]
     ratio = sum(it.whole for it in sealed) / sum(it.whole for it in plain)
     parts = ("started", "ran", "ended")
@@ -107,7 +103,3 @@ def row(name: str, found: Sequence[Submission]) -> str:
 
 def median(found: Sequence[Submission], part: str) -> float:
     return statistics.median(getattr(it, part) for it in found)
-
-
-if __name__ == "__main__":
-    print("\n".join(lines(classroom(int(sys.argv[1]) if len(sys.argv) > 1 else SUBMISSIONS))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,9 +150,12 @@ def start_kernel(kernelspec: str) -> Start:
     """Starts a kernel; ends it at the end of the block."""
 
     @contextmanager
-    def start(folder: Path | None = None, name: str = kernelspec, **variables: str) -> Iterator[Kernel]:
+    def start(
+        folder: Path | None = None, name: str = kernelspec, arguments: Sequence[str] = (), **variables: str
+    ) -> Iterator[Kernel]:
         manager = KernelManager(kernel_name=name)
-        manager.start_kernel(cwd=str(folder) if folder else None, env={**os.environ, **variables})
+        where = {"cwd": str(folder) if folder else None, "env": {**os.environ, **variables}}
+        manager.start_kernel(extra_arguments=list(arguments), **where)
         client = manager.client()
         client.start_channels()
         try:

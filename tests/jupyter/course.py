@@ -117,10 +117,10 @@ class Course:
             text=True,
         )
 
-    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, seconds: float = SECONDS, **variables: str) -> subprocess.CompletedProcess[str]:
         with self.start(*arguments, **variables) as process:
             try:
-                written, _ = process.communicate(timeout=SECONDS)
+                written, _ = process.communicate(timeout=seconds)
             finally:
                 process.kill()
         return subprocess.CompletedProcess(process.args, process.returncode, written)

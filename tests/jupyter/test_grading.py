@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from pybox_kernel.class_report import find, read
 from pybox_kernel.render.class_table import Submission
 from pybox_kernel.signing_keys import SigningKeys
+from tests.jupyter.conftest import Boxes, gone
 from tests.jupyter.course import ORDINARY, SEALED, TESTS, Course
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("kernelspec"), pytest.mark.timeout(600)]
@@ -246,3 +248,36 @@ def test_where_pybox_cannot_do_its_part_no_score_is_recorded_and_the_next_call_t
     assert refused.scores == {None}
     assert not refused.is_graded
     assert graded.scores("right") == TESTS
+
+
+CLASS = 120
+CLASS_SECONDS = 3000
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(CLASS_SECONDS + 300)
+def test_a_class_of_120_is_graded_in_one_night(course: Course, boxes: Boxes) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chosen = random.Random(seed)
+    night = course.copy(course.folder.with_name("night"), SEALED)
+    for folder in ("release", "submitted", "autograded"):
+        shutil.rmtree(night.folder / folder, ignore_errors=True)
+    (night.folder / "gradebook.db").unlink()
+    night.release()
+    kinds = {f"student-{number:03}": chosen.choice(KINDS) for number in range(CLASS)}
+    for student, kind in kinds.items():
+        night.submit(student, **{**HONEST, **OTHERS}[kind])
+    done = night.run("autograde", "ps1", seconds=CLASS_SECONDS)
+    assert done.returncode == 0, done.stdout
+    first: dict[str, object] = {}
+    for student, kind in kinds.items():
+        scores = night.scores(student)
+        assert None not in scores.values()
+        assert scores == first.setdefault(kind, scores), (student, kind)
+        assert not reported(night, student).never_ran
+    assert first["right"] == first["killed"] == TESTS
+    assert gone(boxes, within=3.0)
+
+
+KINDS = ["right", "right", "killed", "wrong", *OTHERS]
