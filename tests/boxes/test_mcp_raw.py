@@ -249,17 +249,25 @@ def test_where_no_box_can_be_made_the_agent_is_told_whom_to_ask(start: Start) ->
 # Many calls
 
 
+def running(served: RawClient) -> list[int]:
+    """As many calls as run at once, all of which do by now."""
+    calls = [served.run(SLEEP, timeout=30) for _ in range(3)]
+    for number in calls:
+        served.progress(number, "of 30 s")
+    return calls
+
+
 def test_so_many_run_at_once_and_the_others_wait_their_turn(served: RawClient, place: Installation) -> None:
-    first = [served.run("import time\ntime.sleep(1.5)", timeout=10) for _ in range(3)]
-    for number in first:
-        served.progress(number, "of 10 s")
-    later = served.run("print('later')")
-    assert served.progress(later, "Waits for its turn")["message"] == "Waits for its turn: 1 before it"
-    most = 0
-    while not served.process.poll() and most < 3:
-        most = max(most, len(place.boxes()))
-    assert served.result(later)["structuredContent"]["stdout"]["text"] == "later\n"
-    assert all(served.result(number)["structuredContent"]["ok"] for number in first)
+    calls = running(served)
+    later = [served.run(f"print({number})") for number in range(2)]
+    assert served.progress(later[0], "Waits")["message"] == "Waits for its turn: 1 before it"
+    assert served.progress(later[1], "Waits")["message"] == "Waits for its turn: 2 before it"
+    assert len(place.boxes()) == 3
+    served.cancel(calls.pop())
+    for number, call in enumerate(later):
+        assert served.result(call)["structuredContent"]["stdout"]["text"] == f"{number}\n"
+    for call in calls:
+        served.cancel(call)
 
 
 def test_calls_of_one_session_come_one_after_the_other(served: RawClient) -> None:
@@ -270,7 +278,7 @@ def test_calls_of_one_session_come_one_after_the_other(served: RawClient) -> Non
 
 
 def test_calls_without_end_are_refused_and_none_is_lost(served: RawClient) -> None:
-    slow = [served.run("import time\ntime.sleep(1)", session="one") for _ in range(3 + 64)]
+    slow = [served.run(SLEEP, session="one", timeout=30) for _ in range(3 + 64)]
     over = [served.run("1") for _ in range(5)]
     for number in over:
         assert "Too many calls" in served.result(number)["content"][0]["text"]
@@ -324,11 +332,12 @@ def test_a_cancelled_call_has_no_box_soon_and_no_answer(
 
 
 def test_a_call_that_waits_for_its_turn_can_be_cancelled(served: RawClient) -> None:
-    running = [served.run("import time\ntime.sleep(1)") for _ in range(3)]
+    calls = running(served)
     waits = served.run("print('never')")
     served.progress(waits, "Waits for its turn")
     served.cancel(waits)
-    assert all(served.result(number)["structuredContent"]["ok"] for number in running)
+    for call in calls:
+        served.cancel(call)
     assert served.result(served.run("1"))["structuredContent"]["ok"]
     assert not [message for message in served.pending() if message.get("id") == waits]
 
