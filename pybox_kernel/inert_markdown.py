@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 from pybox_kernel.formula_words import COMMANDS, ENVIRONMENTS
 from pybox_kernel.safe_display import safe_text, without_colour
 
-__all__ = ["LONGEST", "Inert", "Kind", "inert"]
+__all__ = ["LONGEST", "Inert", "Kind", "dense", "inert"]
 
 LONGEST: Final = 64 << 10
 """Characters of one text. A page takes seconds for more, and quadratic time for some."""
@@ -38,13 +38,25 @@ GAP: Final = re.compile(
   | (?P<addresses>(?<=://)(?=\S) | (?<=[Ww][Ww][Ww]\.)(?=\S) | (?<=[\w.+@-])(?=@) )
   | (?P<codes>    (?<=&)(?=[#A-Za-z]) )
   | (?P<formulas> (?<=\\)(?=(?P<command>[A-Za-z]{2,})(?:[ ]?\{(?P<environment>[A-Za-z]*\*?)\})?) )
-  | (?P<diagrams> (?: (?<=```)(?=(?P<info>[^`\n]+)(?:\n|\Z)) | (?<=~~~)(?=(?P<info2>[^~\n][^\n]*)) ) )
+  | (?P<diagrams> (?: (?<=```)(?=(?P<info>[^`\n]+)(?:\n|\Z)) | (?<=~~~)(?=(?P<info2>[^~\n][^\n]{0,99})) ) )
     """,
     re.VERBOSE,
 )
+MARK: Final = re.compile(r"[*_\[\]`~$\\]")
+MOST_MARKS: Final = 1500
+"""In one paragraph, list or table."""
+MOST_MARKS_IN_ALL: Final = 6000
+LIST_MARK: Final = r"(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))"
+NESTED: Final = re.compile(rf"^(?:[ \t]*{LIST_MARK}){{20}}|^[ \t>]{{60,}}{LIST_MARK}|[ \t]{{500}}", re.MULTILINE)
 FORMULA: Final = re.compile(r"\$|\\[(\[]|\\begin")
 LANGUAGE: Final = re.compile(r"text .*|(?!mermaid)[a-z0-9+#.-]{1,20}", re.IGNORECASE)
 """A block of code whose first line says anything else could be drawn by a program of the page's."""
+
+
+def dense(text: str) -> bool:
+    """Whether a page would take long to lay it out, or for ever: with marks in one another without end."""
+    blocks = [len(MARK.findall(block)) for block in re.split(r"\n[ \t]*\n", text)]
+    return max(blocks) > MOST_MARKS or sum(blocks) > MOST_MARKS_IN_ALL or NESTED.search(text) is not None
 
 
 def inert(text: str) -> Inert:
@@ -86,10 +98,12 @@ def told(kind: str, text: str, at: int) -> Sequence[tuple[Kind, str]]:
     if kind == "picture":  # told where its address begins
         return ()
     if kind == "links":
-        begin = max(text.rfind("[", max(0, at - QUOTED), at), text.rfind("\n", 0, at) + 1)
+        begin = max(at - QUOTED, 0)
+        begin = max(begin, *(text.rfind(end, begin, at) + 1 for end in "\n["))
+        begin -= text[max(begin - 1, 0)] == "["
         if text[begin - 1 : begin + 1] == "![":
             kind, begin = "pictures", begin - 1
     elif kind in ("addresses", "diagrams"):
-        begin = max(text.rfind(end, 0, at) for end in (" ", "\n", "\t")) + 1
-        begin = max(begin, at - QUOTED // 2)
+        begin = max(at - QUOTED // 2, 0)
+        begin = max(begin, *(text.rfind(end, begin, at) + 1 for end in " \n\t"))
     return ((kind, text[begin : begin + QUOTED].partition("\n")[0]),)  # type: ignore[return-value]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 from pybox_kernel.errors import SourceError
-from pybox_kernel.inert_markdown import inert
+from pybox_kernel.inert_markdown import dense, inert
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME
 from pybox_kernel.notebook_file import MOST_BYTES, MOST_CELLS, is_text, joined, lines, written
 from pybox_kernel.safe_display import ESCAPED, safe_name
@@ -43,6 +43,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "codes": ("character's code", "characters' codes"),
     "formulas": ("command in a formula", "commands in formulas"),
     "diagrams": ("diagram", "diagrams"),
+    "dense": ("text with marks without end (not laid out)", "texts with marks without end (not laid out)"),
     "cut": ("text that was cut", "texts that were cut"),
     "hidden": ("code cell with hidden characters (left)", "code cells with hidden characters (left)"),
 }  # fmt: skip
@@ -143,6 +144,9 @@ class Cleaning:
             if kind == "heading":
                 text = f"{'#' * (level if type(level) is int and 0 < level < 7 else 1)} {text}"
             text = self._markdown(text)
+            if dense(text):
+                self._note("dense", text)
+                new["cell_type"] = "raw"
         return {**new, "source": lines(text)}
 
     def _code(self, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import mistune
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pybox_kernel.formula_words import COMMANDS, ENVIRONMENTS
-from pybox_kernel.inert_markdown import LONGEST, inert
+from pybox_kernel.inert_markdown import LONGEST, dense, inert
 from tests.hostile_notebooks import FILES
 
 ACTIVE = re.compile(r"<[A-Za-z/!?]|!\[|\][(:]|://\S|www\.\S|[\w.+@-]@|&[#A-Za-z]", re.IGNORECASE)
@@ -128,6 +129,64 @@ def test_a_text_that_is_too_long_is_cut_and_said() -> None:
     made = inert("x" * (LONGEST + 5))
     assert len(made.text) == LONGEST
     assert [kind for kind, _ in made.found] == ["cut"]
+
+
+SLOW = (
+    *(
+        "- " * 19,
+        " ",
+        "\t",
+        "~~~a",
+        "```a",
+        "![",
+        "](",
+        "]:",
+        "<a",
+        "\\ab",
+        "\\begin{",
+        "$\\a",
+        "> ",
+        "1. ",
+        "*a_",
+        "\n",
+    ),
+    *(
+        "http://",
+        "a@",
+        "&a",
+        "www.",
+        "\x1b[",
+        "\b",
+        "\r",
+        "e\u0301\u0301",
+        "\u200d",
+        "[a]: ",
+        "-" * 19 + "\n",
+        ">" * 19 + "\n",
+    ),
+)
+
+
+@pytest.mark.parametrize("piece", SLOW, ids=ascii)
+def test_no_text_takes_long(piece: str) -> None:
+    text = (piece * LONGEST)[:LONGEST]
+    before = process_time()
+    dense(inert(text).text)
+    assert process_time() - before < 3
+
+
+@pytest.mark.parametrize(
+    "text", ["*a_" * 800, ">" * 25 + " a", "- " * 25 + "a", " " * 80 + "- a", "x\n\n" + "[" * 1600]
+)
+def test_marks_without_end_are_dense(text: str) -> None:
+    assert dense(text)
+
+
+@pytest.mark.parametrize(
+    "text", [*HONEST, "> > > a", "- a\n  - b\n    - c", "| `a` | *b* |\n" * 300, "-" * 80, "* * *", "1. a\n" * 900]
+)
+def test_what_people_write_is_not(text: str) -> None:
+    assert not dense(text)
 
 
 def test_no_formula_may_link_style_define_or_load() -> None:
