@@ -6,12 +6,13 @@ import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.file_check import as_json, check_file, lines_of, read_file, title_of
 from pybox_kernel.safe_display import safe_name
-from pybox_kernel.signing_keys import SigningKeys, in_groups, read_public
+from pybox_kernel.signed_receipt import check_receipt
+from pybox_kernel.signing_keys import KeyRing, SigningKeys, in_groups, read_public
 
 __all__ = ["add_parsers", "check", "key", "read_file"]
 
@@ -23,7 +24,9 @@ def add_parsers(commands: Any) -> None:
     told = commands.add_parser(
         "check", help="say whether the receipts in a notebook's file were made here", allow_abbrev=False
     )
-    told.add_argument("file", metavar="FILE", nargs="+", help="a notebook, as it was saved")
+    told.add_argument(
+        "file", metavar="FILE", nargs="+", help="a notebook, as it was saved; or a receipt of `run --json`"
+    )
     told.add_argument("--key", metavar="FILE.pub", help="made on the computer whose public key this is")
     told.add_argument("--json", action="store_true", help="what was found, as JSON")
     keys = commands.add_parser("key", help="the key that receipts are signed with", allow_abbrev=False)
@@ -40,24 +43,45 @@ def add_parsers(commands: Any) -> None:
 def check(options: argparse.Namespace) -> int:
     """0 where all is as it was made; 1 where something is not; 2 where a file could not be read."""
     ring = read_public(Path(options.key)) if options.key else SigningKeys().ring()
-    status, documents = int(ExitStatus.OK), []
-    for name in options.file:
-        try:
-            found = check_file(Path(name), ring)
-        except SourceError as error:
-            status = ExitStatus.USAGE
-            documents.append({"file": name, "problem": safe_name(str(error), 1000)})
-            if not options.json:
-                print(f"■ {safe_name(str(error), 1000)}")
-            continue
-        if not found.ok:
-            status = max(status, ExitStatus.PROGRAM_FAILED)
-        documents.append(as_json(found))
-        if not options.json:
-            print("\n".join([title_of(found, "there" if options.key else "here"), *lines_of(found, options.key)]))
+    found = [checked(name, ring, elsewhere=options.key is not None) for name in options.file]
     if options.json:
-        print(json.dumps(documents, indent=2))
-    return status
+        print(json.dumps([one.document for one in found], indent=2))
+    else:
+        print("\n".join(line for one in found for line in one.lines))
+    return max(one.status for one in found)
+
+
+class Checked(NamedTuple):
+    """What came of one file."""
+
+    status: int
+    lines: list[str]
+    document: dict[str, Any]
+
+
+def checked(name: str, ring: KeyRing, *, elsewhere: bool) -> Checked:
+    try:
+        of_a_kind = of_a_receipt if name.lower().endswith(".json") else of_a_notebook
+        return of_a_kind(Path(name), ring, "there" if elsewhere else "here")
+    except SourceError as error:
+        told = safe_name(str(error), 1000)
+        return Checked(ExitStatus.USAGE, [f"■ {told}"], {"file": name, "problem": told})
+
+
+def of_a_notebook(path: Path, ring: KeyRing, where: str) -> Checked:
+    found = check_file(path, ring)
+    status = ExitStatus.OK if found.ok else ExitStatus.PROGRAM_FAILED
+    return Checked(status, [title_of(found, where), *lines_of(found, where)], as_json(found))
+
+
+def of_a_receipt(path: Path, ring: KeyRing, where: str) -> Checked:
+    """Of one that stands alone."""
+    found = check_receipt(read_file(path), ring)
+    told = f"made {where}, unchanged" if found.ok else f"not known to be made {where}: {found.why}"
+    told += " (signed with an earlier key)" if found.earlier_key else ""
+    document = {"file": str(path), "ok": found.ok, "verdict": found.verdict, "found": [found.why] if found.why else []}
+    status = ExitStatus.OK if found.ok else ExitStatus.PROGRAM_FAILED
+    return Checked(status, [f"{'✓' if found.ok else '■'} {safe_name(str(path), 300)}: {told}"], document)
 
 
 # key

@@ -32,6 +32,8 @@ from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
 from pybox_kernel.report_command import add_report_parser, report
 from pybox_kernel.safe_display import SafeText, safe_text, without_colour
+from pybox_kernel.signed_receipt import signed
+from pybox_kernel.signing_keys import SigningKeys
 
 __all__ = ["main"]
 
@@ -199,7 +201,10 @@ def run(options: argparse.Namespace) -> int:
                 signal.signal(number, handler)
     receipt = result.receipt
     if options.json:
-        print(session.with_output(result).to_json(indent=2))
+        keys = SigningKeys()
+        print(signed(session.with_output(result), keys).to_json(indent=2))
+        if keys.problem is not None:
+            complain(f"The receipt is not signed. {keys.problem.message}", keys.problem.advice)
     else:
         if result.error is not None:
             told = result.error.traceback

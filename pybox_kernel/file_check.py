@@ -84,12 +84,13 @@ def title_of(found: FileCheck, where: str = "here") -> str:
     return f"■ {name}: {', '.join(wrong)}"
 
 
-def lines_of(found: FileCheck, key: str | None = None) -> Iterator[str]:
-    """A line for each cell, and what is to be said of their order; safe to show."""
+def lines_of(found: FileCheck, where: str = "here") -> Iterator[str]:
+    """A line for each cell, and what is to be said of their order; safe to show. ``where``: whose key it was checked
+    with, "here" or "there"."""
     for cell in found.cells:
         number = f"[{cell.number}]" if cell.number is not None else "[ ]"
         begins = f"  {safe_name(cell.begins, 50)}" if cell.begins else ""
-        yield f"  {MARKS[cell.verdict]} cell {cell.place} {number}: {in_words(cell, key)}{begins}"
+        yield f"  {MARKS[cell.verdict]} cell {cell.place} {number}: {in_words(cell, where)}{begins}"
     yield from (f"  {line}" for line in order_lines(found))
 
 
@@ -101,9 +102,10 @@ def order_lines(found: FileCheck) -> Iterator[str]:
         yield f"· {counted(found.order.missing, 'cell')} that ran in between: not here, or without a receipt"
 
 
-def in_words(cell: CellCheck, key: str | None = None) -> str:
-    here = "with this key" if key else "here"
-    told = {"unchanged": f"made {here}, unchanged", "not made here": f"not made {here}"}.get(cell.verdict, cell.verdict)
+def in_words(cell: CellCheck, where: str = "here") -> str:
+    told = {"unchanged": f"made {where}, unchanged", "not made here": f"not made {where}"}.get(
+        cell.verdict, cell.verdict
+    )
     if cell.found:
         told += f": {'; '.join(cell.found)}"
     return f"{told} (signed with an earlier key)" if cell.earlier_key and cell.statement is not None else told

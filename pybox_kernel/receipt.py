@@ -89,6 +89,7 @@ ENDED_BY_ITSELF = ("exited", "signal", "box_lost", "warden_failed")
 
 Token = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Signed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32} [0-9A-Za-z_-]{86}$")]
 
 
 class Image(Model):
@@ -372,6 +373,8 @@ class Receipt(Model):
     said: Said
     unknown: tuple[Unknown, ...]
     problem: Problem | None
+    signed: Signed | None = Field(default=None, exclude_if=lambda signed: signed is None)
+    """Of one that stands alone: the key and the signature, see ``signed_receipt``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, validate_by_name=True)
 

@@ -30,9 +30,11 @@ __all__ = [
     "Ran",
     "Signer",
     "Statement",
+    "bytes_of",
     "digest_of_look",
     "digest_of_panel",
     "digest_of_source",
+    "in_base64",
     "short",
     "signed_bytes",
     "whole",
@@ -175,6 +177,12 @@ def in_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+def bytes_of(signature: str) -> bytes | None:
+    """None for one that is written in another way than ``in_base64`` does."""
+    data = base64.urlsafe_b64decode(f"{signature}==")
+    return data if in_base64(data) == signature else None
+
+
 class Signer(Protocol):
     def sign(self, data: bytes) -> tuple[str, bytes] | None:
         """The fingerprint of the key and the signature; None where there is no key."""
@@ -199,8 +207,8 @@ class Claim(NamedTuple):
         text, key, signature = found["text"], found["key"], found["signature"]
         if NOTHING in (key, signature):
             return cls(text, None, None) if key == signature else None
-        data = base64.urlsafe_b64decode(f"{signature}==")
-        return cls(text, key, data) if in_base64(data) == signature else None
+        data = bytes_of(signature)
+        return cls(text, key, data) if data is not None else None
 
     @classmethod
     def made(cls, statement: Statement, signer: Signer) -> Self:

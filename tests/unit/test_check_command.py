@@ -144,7 +144,7 @@ def test_what_another_computer_made_is_checked_with_its_public_key(tmp_path: Pat
         0,
         [
             "✓ lesson.ipynb: made there, in this order, and unchanged (4 cells)",
-            "  ✓ cell 1 [1]: made with this key, unchanged  print('one')",
+            "  ✓ cell 1 [1]: made there, unchanged  print('one')",
         ],
     )
     status, shown = ran("check", "--key", "lesson.ipynb", "lesson.ipynb", capsys=capsys)
