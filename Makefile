@@ -7,10 +7,10 @@ checked := pybox_kernel tests benchmarks scripts
 # Processes that run tests side by side: most of the time a test waits for the engine.
 workers := 3
 
-.PHONY: help setup demo lab test bench soak clean
+.PHONY: help setup demo lab test test-vm bench soak clean
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' Makefile
 
 setup: ## sets everything up: Python packages, container engine, box image, kernel
 	@sh scripts/setup.sh
@@ -31,6 +31,10 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 	$(bin)/lint-imports
 	$(bin)/python -m pytest -n $(workers) --no-loadscope-reorder -m "not soak and not alone"
 	$(bin)/python -m pytest -m alone
+
+test-vm: ## the tests of the private virtual machine alone
+	@sh scripts/setup.sh test
+	$(bin)/python -m pytest tests/machines
 
 bench: ## times and memory, each beside what it is compared with; ten minutes, and nothing else should run
 	@sh scripts/setup.sh test

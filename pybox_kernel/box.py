@@ -86,6 +86,8 @@ class Box:
         self.journal = journal
         self.witness = witness
         self.policy = policy
+        if engine.place.runs_cgroup is not None:
+            identity = identity._replace(cgroup_parent=f"{engine.place.runs_cgroup}/{run}")
         self.identity = identity
         self.run = run
         self.id: str | None = None
@@ -304,6 +306,14 @@ class Box:
     def _unconfirmed(self, why: str) -> None:
         self.removed = None
         self.why_not_confirmed = why
+
+    def kept_counters(self) -> Mapping[str, str | None] | None:
+        """The texts of the counters (v2) of the run's own cgroup, which stands for a minute after its box. None where
+        there is none, or it cannot be read."""
+        parent, seen = self.identity.cgroup_parent, self.sight.folders if self.sight is not None else {}
+        if self.witness is None or not parent or not seen.get("", "").startswith(parent + "/"):
+            return None
+        return self.witness.meters({"": parent})
 
     def _was_seen(self) -> bool:
         return self.sight is not None and bool(self.sight.folders)

@@ -23,6 +23,7 @@ from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.failures import exit_status
 from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
+from pybox_kernel.machine_commands import add_machine_parser, machine
 from pybox_kernel.mcp_command import add_mcp_parser, mcp
 from pybox_kernel.notebook_command import is_notebook, run_notebook
 from pybox_kernel.open_command import add_open_parser, open_notebooks
@@ -96,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
         "--with", dest="also", choices=["data"], help="make the data image too: numpy, pandas, matplotlib"
     )
     add_image_parser(commands)
+    add_machine_parser(commands)
     add_open_parser(commands)
     doctor = commands.add_parser("doctor", help="say what is wrong and what to do; changes nothing", allow_abbrev=False)
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
@@ -121,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     commands = {
         "run": run,
+        "vm": machine,
         "mcp": mcp,
         "open": open_notebooks,
         "report": report,

@@ -252,14 +252,14 @@ class DockerEngine:
         client = getattr(self._local, "client", None)
         if client is None:
             if self._version is None:
-                said = docker_client.first_word(self._address, FIRST_SECONDS)
+                said = docker_client.first_word(self._address, FIRST_SECONDS * self._place.patience)
                 version, self._versions = str(said["ApiVersion"]), versions_in(said)
                 self._version = version
             client = docker_client.client(self._address, self._version, seconds)
             self._local.client = client
             with self._lock:
                 self._clients.add(client)
-        client.timeout = seconds
+        client.timeout = seconds * self._place.patience
         return client
 
     def facts(self) -> EngineFacts:
@@ -298,7 +298,7 @@ class DockerEngine:
             url = f"{client.base_url}/v{client.api_version}/containers/{container_id}/attach"
             params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
             headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
-            answer = client.post(url, params=params, headers=headers, timeout=ANSWER_SECONDS, stream=True)
+            answer = client.post(url, params=params, headers=headers, timeout=client.timeout, stream=True)
             undo.callback(answer.close)
             client._raise_for_status(answer)
             if answer.status_code != requests.codes.switching_protocols:
@@ -333,7 +333,7 @@ class DockerEngine:
         with translated(self._place, "tell of a box's removal"):
             client = self._client(ANSWER_SECONDS)
             url = f"{client.base_url}/v{client.api_version}/containers/{container_id}/wait"
-            answer = client.post(url, params={"condition": "removed"}, timeout=ANSWER_SECONDS, stream=True)
+            answer = client.post(url, params={"condition": "removed"}, timeout=client.timeout, stream=True)
             return DockerRemoval(self._place, answer)
 
     def wait_removed(self, container_id: str, seconds: float) -> int | None:
@@ -386,6 +386,14 @@ class DockerEngine:
     def build(self, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
         with translated(self._place, "build an image"):
             return docker_images.build(self._client(BUILD_SECONDS), context_tar, reference, labels)
+
+    def save(self, reference: str) -> Iterator[bytes]:
+        with translated(self._place, f"give the image {reference[:80]} away"):
+            yield from docker_images.save(self._client(BUILD_SECONDS), reference)
+
+    def load(self, chunks: Iterator[bytes]) -> None:
+        with translated(self._place, "take an image in"):
+            docker_images.load(self._client(BUILD_SECONDS), chunks)
 
     def remove_image(self, reference: str) -> None:
         with translated(self._place, "remove an image"):

@@ -21,9 +21,9 @@ import requests
 from pybox_kernel.engine import ImageRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["build", "image", "images", "import_rootfs", "pull", "remove_image", "resolve"]
+__all__ = ["build", "image", "images", "import_rootfs", "load", "pull", "remove_image", "resolve", "save"]
 
 TOLD_BYTES: Final = 300
 """How much of a failed build's own output goes into the error."""
@@ -75,6 +75,14 @@ def build(client: docker.APIClient, context_tar: IO[bytes], reference: str, labe
     return [str(event["aux"]["ID"]) for event in events if "ID" in event.get("aux", {})][-1]
 
 
+def save(client: docker.APIClient, reference: str) -> Iterator[bytes]:
+    yield from client.get_image(reference)
+
+
+def load(client: docker.APIClient, chunks: Iterator[bytes]) -> None:
+    _talk(client, "/images/load", {"quiet": "1"}, {"Content-Type": "application/x-tar"}, chunks)
+
+
 def remove_image(client: docker.APIClient, reference: str) -> None:
     try:
         client.remove_image(reference)
@@ -100,7 +108,7 @@ def _talk(
     path: str,
     params: Mapping[str, Any],
     headers: Mapping[str, str],
-    data: IO[bytes] | None = None,
+    data: IO[bytes] | Iterator[bytes] | None = None,
 ) -> list[dict[str, Any]]:
     """Posts, and collects the engine's events until it has finished, within the client's time limit.
 

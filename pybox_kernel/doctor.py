@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -14,6 +15,9 @@ from pybox_kernel.engine import Engine, EngineFacts, EngineVersions, Place
 from pybox_kernel.errors import EngineError, PyBoxError
 from pybox_kernel.image_store import ImageStore
 from pybox_kernel.journal import left_entries
+from pybox_kernel.machines.machine import kind_in_words
+from pybox_kernel.machines.packages import install_line, may_unpack, missing_to_build
+from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.refused_boxes import refused_lately
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.runtimes import runtime_in_words, runtime_of, usable
@@ -43,6 +47,8 @@ def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tu
     findings.append(of_kernelspec(kernel_name))
     findings.append(of_leftovers(home))
     findings.append(of_boxes_in_advance(home))
+    if sys.platform == "linux":
+        findings.append(of_machine(home))
     return tuple(findings)
 
 
@@ -219,3 +225,23 @@ def of_boxes_in_advance(home: Path) -> Finding:
     held = Places(home, bounds).held()
     found = f"{held.boxes} of at most {bounds.boxes} wait now, with {held.mib} of at most {bounds.mib} MB"
     return Finding("boxes in advance", "ok", found, "")
+
+
+def of_machine(home: Path) -> Finding:
+    """A private machine is one's choice: that there is none is no fault, and what it would take is said."""
+    what, facts = "private machine", QemuMachine(home / "vm").status()
+    if facts.state == "running":
+        remark = f"; {facts.remark}" if facts.remark else ""
+        return Finding(what, "ok", f"{kind_in_words(facts)} runs, with Linux {facts.kernel}{remark}", "")
+    if facts.state == "unreachable":
+        return Finding(what, "warning", "it runs, and is cut off", "Run `pybox-kernel vm start`.")
+    if facts.state == "stopped":
+        return Finding(what, "ok", "it does not run; `pybox-kernel vm start` starts it", "")
+    missing = missing_to_build()
+    if missing:
+        return Finding(
+            what, "ok", f"there is none, and for one this lacks: {', '.join(missing)}", install_line(missing)
+        )
+    if not may_unpack():
+        return Finding(what, "ok", "there is none, and this user has no subordinate ids (/etc/subuid) to make one", "")
+    return Finding(what, "ok", "there is none; `pybox-kernel vm build` makes one", "")

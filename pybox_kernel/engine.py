@@ -7,7 +7,7 @@ EngineMissing, EngineDenied, EngineTimeout, EngineRefused, EngineNotFound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, Protocol
 
 __all__ = [
@@ -50,6 +50,11 @@ class Place(NamedTuple):
     """The private virtual machine whose engine it is to be, as it is now; None while it does not run there."""
     require_vm: bool = False
     """Whether nothing may run unless the kernel of the box is seen to be that machine's."""
+    runs_cgroup: str | None = None
+    """A cgroup (v2) in which each run may have one of its own, which its machine clears when it has been empty for a
+    minute."""
+    patience: float = 1.0
+    """How many times the usual limits its calls are given: more than 1 on a slow machine."""
 
     @property
     def on_a_network(self) -> bool:
@@ -213,6 +218,14 @@ class Engine(Protocol):
 
     def build(self, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
         """Builds from a tar of a context with a ``Dockerfile``, without network and without pulling. Returns the id."""
+        ...
+
+    def save(self, reference: str) -> Iterator[bytes]:
+        """An image as a tar file, piece by piece, as ``load`` of another engine takes it."""
+        ...
+
+    def load(self, chunks: Iterator[bytes]) -> None:
+        """Takes in what ``save`` gave: an image under the same id and name."""
         ...
 
     def remove_image(self, reference: str) -> None:

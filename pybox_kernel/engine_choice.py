@@ -44,6 +44,8 @@ COMMANDS: Final = {
     "OrbStack": " (`orb restart docker`)",
 }
 LARGEST_FILE: Final = 1 << 20
+EMULATED: Final = 6.0
+"""Times the usual limits for an engine on an emulated processor, which is some ten times slower."""
 
 
 class Wish(NamedTuple):
@@ -132,7 +134,8 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
         return PrivateVM(kind_in_words(found), found.boot_id, found.remark)
 
     required = wish.require_vm or wish.engine == "vm"
-    return Place(facts.endpoint, f"PyBox's own {kind_in_words(facts)}", chosen, now, required)
+    name, patience = f"PyBox's own {kind_in_words(facts)}", EMULATED if facts.accelerator == "tcg" else 1.0
+    return Place(facts.endpoint, name, chosen, now, required, facts.runs_cgroup, patience)
 
 
 def named(wish: Wish) -> Place:

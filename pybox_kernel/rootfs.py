@@ -24,7 +24,18 @@ from pybox_kernel.long_command import TookTooLong, follow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DEFAULT_MIRROR", "WORK_BYTES", "debian_base", "disk_full", "make", "mirrors", "missing", "slim"]
+__all__ = [
+    "DEFAULT_MIRROR",
+    "LEAST_FREE_BYTES",
+    "WORK_BYTES",
+    "apt_proxies",
+    "debian_base",
+    "disk_full",
+    "make",
+    "mirrors",
+    "missing",
+    "slim",
+]
 
 MERGED_USR: Final = "/usr/share/mmdebstrap/hooks/merged-usr"
 KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -106,16 +117,20 @@ def missing() -> list[str]:
 
 
 def mirrors(suite: str) -> list[str]:
-    """This machine's own Debian mirrors for ``suite``, as lines for apt; empty if it has none."""
+    """This machine's own Debian mirrors as lines for apt, for ``suite`` even if its own is another; empty if none."""
     layout = "$(ORIGIN) $(RELEASE) $(COMPONENT) $(REPO_URI)"
     lines = _output("apt-get", "indextargets", "--format", layout, "Created-By: Packages").splitlines()
-    wanted = [["Debian", name, "main"] for name in (suite, f"{suite}-updates", f"{suite}-security")]
     found = [line.split() for line in lines]
-    return [
-        f"deb [signed-by={KEYRING}] {fields[3]} {fields[1]} main"
+    of_debian = [
+        (*fields[1].partition("-")[::2], fields[3])
         for fields in found
-        if len(fields) == 4 and fields[:3] in wanted and fields[3].startswith(("http://", "https://"))
+        if len(fields) == 4
+        and (fields[0], fields[2]) == ("Debian", "main")
+        and fields[3].startswith(("http://", "https://"))
     ]
+    of_suite = [line for line in of_debian if line[0] == suite] or of_debian
+    wanted = dict.fromkeys((part, uri) for _, part, uri in of_suite if part in ("", "updates", "security"))
+    return [f"deb [signed-by={KEYRING}] {uri} {suite}{'-' if part else ''}{part} main" for part, uri in wanted]
 
 
 def make(base: DebianBase, folder: Path, progress: Callable[[str], None]) -> Path:
@@ -125,7 +140,7 @@ def make(base: DebianBase, folder: Path, progress: Callable[[str], None]) -> Pat
     """
     unpacked, finished = folder / "unpacked.tar", folder / "rootfs.tar"
     proxies = folder / "apt.conf"
-    proxies.write_text(_apt_proxies())
+    proxies.write_text(apt_proxies())
     names = "|".join(f"{name}_*" for name in base.left_out_packages)
     list_packages = (
         f'for file in "$1"/var/cache/apt/archives/*.deb; do case "${{file##*/}}" in {names}) ;; '
@@ -153,7 +168,7 @@ def _output(*command: str) -> str:
         return ""
 
 
-def _apt_proxies() -> str:
+def apt_proxies() -> str:
     """The machine's proxy settings for apt, which mmdebstrap does not look at by itself."""
     lines = _output("apt-config", "dump").splitlines(keepends=True)
     return "".join(line for line in lines if re.match(r"Acquire::https?::Proxy\b", line))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
+from pybox_kernel import counters
 from pybox_kernel.counters import Unread
 from pybox_kernel.course import Course, Program
 from pybox_kernel.frames import Ended
 from pybox_kernel.receipt import End, How, Meters, Unknown
 
-__all__ = ["end_of", "meters_of"]
+__all__ = ["end_of", "meters_of", "take_kept_counters"]
 
 
 def end_of(program: Program, course: Course, unknown: list[Unknown]) -> End:
@@ -88,6 +89,24 @@ def difference(before: int | Unread, after: int | Unread) -> int | Unread:
     if isinstance(before, Unread):
         return before
     return after - before if after >= before else Unread("the counter ran backwards")
+
+
+def take_kept_counters(course: Course) -> None:
+    """For a box that was lost before its counters were read for the last time: those of the run's own cgroup, if it has
+    one. They are final if the box has been removed. Call it after that."""
+    box = course.box
+    if box is None or not course.program_sent or course.after_is_final:
+        return
+    texts = box.kept_counters()
+    if texts is None:
+        return
+    plain = {name.removeprefix("cgroup:"): text for name, text in texts.items()}
+    reading = counters.read_meters(plain, 2)
+    if not isinstance(reading.memory_peak_bytes, Unread):
+        # A limit of processor time is counted where it is set, and that cgroup has gone with the box.
+        throttled = Unread("the box was gone before it was read")
+        course.after = reading._replace(cpu_throttled_periods=throttled)
+        course.after_is_final = box.removed is True
 
 
 def meters_of(course: Course, unknown: list[Unknown]) -> Meters:

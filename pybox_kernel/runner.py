@@ -21,6 +21,7 @@ from pybox_kernel.parcels import CarryIn, Parcel
 from pybox_kernel.pool import Kind, Pool
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.receipt_writer import with_values, write_receipt
+from pybox_kernel.run_end import take_kept_counters
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.stop import Stop
 from pybox_kernel.transcript import ProgramError, Transcript, Watcher
@@ -113,6 +114,7 @@ def run_program(
                     except KeyboardInterrupt:
                         waiting.destroy()
                         raise
+    take_kept_counters(course)
     take(program, course)
     receipt = write_receipt(program, course)
     brought = values_of(program, course, receipt)

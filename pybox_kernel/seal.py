@@ -48,6 +48,8 @@ class Identity(NamedTuple):
     uid: int
     image_id: str
     labels: Mapping[str, str]
+    cgroup_parent: str = ""
+    """A cgroup of the run's own, where the engine has a place for such: it keeps its counts when the box has gone."""
 
 
 class Look(NamedTuple):
@@ -142,6 +144,7 @@ def host_config(policy: Policy, identity: Identity) -> dict[str, Any]:
         "AutoRemove": True,
         "CapDrop": ["ALL"],
         "CgroupnsMode": "private",
+        **({"CgroupParent": identity.cgroup_parent} if identity.cgroup_parent else {}),
         # Where none are named the engine copies this computer's own name servers and domains into the box.
         "Dns": ["127.0.0.1"],
         "DnsOptions": ["attempts:1"],

@@ -35,6 +35,7 @@ PLAIN_NAMES: Final = {
     "PidMode": "view of other processes",
     "UTSMode": "host name shared",
     "UsernsMode": "user namespace shared",
+    "CgroupParent": "cgroup above its own",
     "CgroupnsMode": "view of other cgroups",
     "Devices": "devices",
     "DeviceRequests": "devices",

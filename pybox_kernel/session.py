@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +28,9 @@ from pybox_kernel.images import BASE_CHOICES, Plan
 from pybox_kernel.journal import Journal, home_folder, home_path
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
+from pybox_kernel.machines.colima import ColimaMachine
 from pybox_kernel.machines.machine import Machine
+from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.named_paths import check_beside
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt import Image, Receipt
@@ -357,7 +360,9 @@ def examine(kernel_name: str, wish: Wish | None = None) -> tuple[Finding, ...]:
 
 def own_machine() -> Machine | None:
     """This user's private virtual machine, which may not run, nor be made; None where there is no driver for one."""
-    return None
+    if sys.platform == "darwin":
+        return ColimaMachine(home_path())
+    return QemuMachine(home_path() / "vm") if sys.platform == "linux" else None
 
 
 def own_engine() -> DockerEngine:

@@ -139,6 +139,8 @@ UID: Final = 9999
 """Below the range of boxes, so that no box shares the witness's limits."""
 MEMORY: Final = 64 * MIB
 ANSWER_SECONDS: Final = 5.0
+START_SECONDS: Final = 30.0
+"""For its first answer, for which it has to start: on an emulated machine that alone takes seconds."""
 LARGEST_ANSWER: Final = 1 << 20
 DOCTOR: Final = "Run `pybox-kernel doctor`."
 
@@ -181,6 +183,7 @@ class ContainerWitness:
         self._lock = threading.Lock()
         self._buffer = bytearray()
         self._broken = False
+        self._answered = False
 
     def look(self, pid: int, container_id: str) -> Sight | None:
         found = self._ask({"do": "look", "pid": pid, "id": container_id})
@@ -220,7 +223,7 @@ class ContainerWitness:
 
     def _exchange(self, line: bytes) -> bytes:
         """One line for one line: a witness that says anything else is used no more."""
-        limit = time.monotonic() + ANSWER_SECONDS
+        limit = time.monotonic() + (ANSWER_SECONDS if self._answered else START_SECONDS)
         if self._connection.receive() != []:
             raise BoxError("The witness container ended, or spoke unasked.", DOCTOR)
         while line := line[self._connection.send(line) :]:
@@ -234,6 +237,7 @@ class ContainerWitness:
             answer += b"".join(data for stream, data in parts if stream == 1)
             if len(answer) > LARGEST_ANSWER or b"\n" in answer[:-1]:
                 raise BoxError("The witness container said more than it was asked.", DOCTOR)
+        self._answered = True
         return bytes(answer)
 
     def _wait(self, event: int, limit: float) -> None:

@@ -98,6 +98,13 @@ if [ $extras != lab ]; then
     has docker-registry || need 5 docker-registry
     has crun || need 1 crun
     has chromium || need 100 chromium
+    if [ "$(uname -m)" = x86_64 ]; then # the private machine
+        has qemu-system-x86_64 || need 60 qemu-system-x86
+        has socat || need 1 socat
+        has ssh || need 1 openssh-client
+        has mmdebstrap || [ ! -e .venv/pybox-box ] || need 1 mmdebstrap
+        [ -e /sbin/mke2fs ] || need 1 e2fsprogs
+    fi
 fi
 
 if [ $total_mb = 0 ]; then

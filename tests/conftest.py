@@ -31,13 +31,15 @@ settings.load_profile("pybox")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Each file is run by one process, in its order; those of the browser all by one, with one Lab and one Chromium."""
+    """Each file is run by one process, in its order; those of the browser all by one, with one Lab and one Chromium,
+    and those of the private machine all by one, with one machine."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "tests/browser" if file.startswith("tests/browser/") else file
+            together = [folder for folder in ("tests/browser", "tests/machines") if file.startswith(folder + "/")]
+            return together[0] if together else file
 
     return ByFile(config, log)
 

@@ -50,6 +50,8 @@ class MachineFacts(NamedTuple):
     """By this computer's clock."""
     clock: Clock | None = None
     """As it was when it started; ``Machine.clock`` measures anew."""
+    runs_cgroup: str | None = None
+    """For the engine inside: see ``Engine.runs_cgroup``."""
     memory_mib: int | None = None
     processors: int | None = None
     remark: str = ""

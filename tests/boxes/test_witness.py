@@ -125,6 +125,7 @@ def test_a_witness_that_is_stopped_holds_nobody_up_and_is_replaced(
 ) -> None:
     use(own, "container", monkeypatch)
     monkeypatch.setattr("pybox_kernel.witness.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("pybox_kernel.witness.START_SECONDS", 0.5)
     with Session.open() as session:
         session.run("print(1)")
         (first,) = witnesses(own, outside)

@@ -64,6 +64,7 @@ class OtherEnd:
 @pytest.fixture
 def other(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtherEnd]:
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.4)
+    monkeypatch.setattr(module, "START_SECONDS", 0.4)
     end = OtherEnd()
     yield end
     end.close()

@@ -1,0 +1,72 @@
+"""The real private machine, booted once: of the same make as a user's, in the folder of this test run.
+
+It is emulated where KVM does not do, and then a run takes seconds: so only what a machine can change is tested in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pybox_kernel import session_machine
+from pybox_kernel.engine_choice import Wish
+from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.journal import Journal
+from pybox_kernel.machines import disk
+from pybox_kernel.machines.packages import missing_to_build
+from pybox_kernel.machines.qemu import QemuMachine
+from pybox_kernel.session import Session
+from tests.escapes import running
+from tests.escapes.running import Ran, run_attack
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
+
+
+@pytest.fixture(scope="session")
+def made(home: Path, box_image: RecordedImage) -> Iterator[QemuMachine]:
+    """A copy of the machine that ``pybox-kernel vm build`` made, if that is of this version; else one made now."""
+    if missing := missing_to_build():
+        pytest.skip(f"the private machine needs packages that this computer lacks: {', '.join(missing)}")
+    own, machine = QemuMachine(Path(os.environ["PYBOX_OWN_HOME"]) / "vm"), session_machine.qemu_machine()
+    record = disk.read_record(own.folder)
+    if record is not None and record.recipe_sha256 == disk.recipe_sha256():
+        disk.copy(own.folder, machine.folder)
+    else:
+        session_machine.build_machine(print)
+    yield machine
+    machine.stop()
+
+
+@pytest.fixture
+def machine(made: QemuMachine) -> QemuMachine:
+    """It runs; what a test before this one did to it is undone."""
+    session_machine.start_machine(print)
+    return made
+
+
+@pytest.fixture(scope="session")
+def inside(made: QemuMachine, home: Path) -> Iterator[Session]:
+    """A session whose boxes are in the machine."""
+    session_machine.start_machine(print)
+    with Session(Journal(home), wish=Wish("vm")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def attack(inside: Session) -> Iterator[Callable[..., Ran]]:
+    def run(source: str, deadline: float = 2.0) -> Ran:
+        return run_attack(inside, source, deadline)
+
+    with pytest.MonkeyPatch.context() as patch:
+        # What is killed on an emulated processor takes longer to be dead.
+        patch.setattr(running, "LATE", 3.0)
+        patch.setattr(running, "REMOVAL", 10.0)
+        yield run

@@ -1,0 +1,127 @@
+"""The private machine from outside: what QEMU was given, what it listens on, who may talk to it, what it keeps."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pybox_kernel import session_machine
+from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.machines import control, monitor
+from pybox_kernel.machines.qemu import QemuMachine
+
+pytestmark = pytest.mark.engine
+
+KINDS = {
+    0x0600: "host bridge",
+    0x0601: "ISA bridge",
+    0x0106: "SATA controller",
+    0x0C05: "SMBus",
+    0x0100: "disk",
+    0x0780: "serial lines",
+}
+"""PCI classes: the board's own parts, one disk, one bundle of serial lines. 0x02.. would be a network."""
+
+
+def processes(machine: QemuMachine) -> list[int]:
+    """QEMU, and whoever works in the machine's folder: ssh and socat."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cwd").resolve() == machine.run:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    assert monitor.owner(machine.run / "qmp.sock") in found
+    return found
+
+
+def test_it_has_a_disk_and_serial_lines_and_no_other_device(machine: QemuMachine) -> None:
+    buses, tree = monitor.questions(
+        machine.run / "qmp.sock", ("query-pci", {}), ("human-monitor-command", {"command-line": "info qtree"})
+    )
+    classes = [device["class_info"]["class"] for bus in buses for device in bus["devices"]]
+    assert {KINDS.get(number, hex(number)) for number in classes} <= set(KINDS.values())
+    assert classes.count(0x0100) == 1
+    assert classes.count(0x0780) == 1
+    devices = {line.split('"')[1] for line in tree.splitlines() if line.strip().startswith("dev: ")}
+    assert not [name for name in devices if any(word in name for word in ("net", "9p", "vhost", "fs", "usb", "vga"))]
+    assert {"virtio-blk-pci", "virtio-serial-pci", "virtconsole", "virtserialport"} <= devices
+
+
+def test_nothing_of_it_listens_on_or_is_connected_to_a_network(machine: QemuMachine) -> None:
+    held = set()
+    for pid in processes(machine):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            target = str(descriptor.readlink())
+            if target.startswith("socket:["):
+                held.add(target[8:-1])
+    assert held
+    for kind in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6", "packet"):
+        lines = Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
+        assert not held & {field for line in lines for field in line.split()}, kind
+
+
+def test_its_kernel_has_no_network_interface_but_its_own_loopback(machine: QemuMachine) -> None:
+    said = subprocess.run(
+        ["ssh", "-F", "none", "-S", "ctl", "pybox", "ls /sys/class/net; grep -c . /proc/net/route; cat /proc/mounts"],
+        cwd=machine.run,
+        env=control.environment(machine.run),
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.splitlines()
+    assert said[:2] == ["lo", "1"]
+    assert {line.split()[2] for line in said[2:]} <= {
+        "ext4", "proc", "sysfs", "devtmpfs", "devpts", "tmpfs", "cgroup2", "overlay", "rootfs", "nsfs",
+    }  # fmt: skip
+
+
+def test_only_its_user_may_enter(machine: QemuMachine) -> None:
+    assert stat.S_IMODE(machine.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(machine.run.stat().st_mode) == 0o700
+    for path in (*machine.run.iterdir(), machine.folder / "key", machine.folder / "disk.img"):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o177 == 0, path
+        assert path.stat().st_uid == os.geteuid()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user to try")
+@pytest.mark.parametrize("name", ["docker.sock", "ssh.sock", "qmp.sock", "ctl"])
+def test_another_user_is_refused_by_the_socket_itself(machine: QemuMachine, name: str, tmp_path: Path) -> None:
+    """Reached past the folder: by a descriptor of it that is handed over."""
+    program = f"import os, socket\nos.fchdir(0)\nsocket.socket(socket.AF_UNIX).connect({name!r})"
+    with_folder = os.open(machine.run, os.O_RDONLY | os.O_DIRECTORY)
+    machine.run.chmod(0o711)
+    try:
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-I", "-S", "-c", program],
+            stdin=with_folder, capture_output=True, text=True, cwd="/", check=False,
+        )  # fmt: skip
+    finally:
+        machine.run.chmod(0o700)
+        os.close(with_folder)
+    assert "PermissionError" in done.stderr, done.stderr
+
+
+def test_each_start_finds_it_as_it_was_made(made: QemuMachine) -> None:
+    first = session_machine.start_machine(print)
+    before = (made.folder / "disk.img").stat()
+    engine = DockerEngine(made.endpoint)
+    (image,) = {record.id for record in engine.images()}
+    engine.create("left-behind", {"Image": image, "Cmd": ["true"]})
+    engine.close()
+    assert made.stop()
+    assert not made.run.exists()
+    again = session_machine.start_machine(print)
+    assert again.boot_id != first.boot_id
+    engine = DockerEngine(made.endpoint)
+    assert engine.containers() == []
+    assert {record.id for record in engine.images()} == {image}
+    engine.close()
+    after = (made.folder / "disk.img").stat()
+    assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)

@@ -1,0 +1,169 @@
+"""What goes wrong with the private machine: told as it is, with nothing left over, and the next start is clean."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pybox_kernel import session_machine
+from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.engine_choice import Wish
+from pybox_kernel.errors import EngineTimeout, SetupError
+from pybox_kernel.journal import Journal
+from pybox_kernel.machines import control, monitor, packages
+from pybox_kernel.machines.qemu import QemuMachine
+from pybox_kernel.safe_display import SafeText
+from pybox_kernel.session import RunResult, Session
+from pybox_kernel.transcript import Display
+
+pytestmark = pytest.mark.engine
+
+
+class Begun:
+    """Tells when a program runs."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def started(self, deadline_seconds: float) -> None:
+        self.event.set()
+
+    def output(self, stream: str, text: SafeText) -> None:
+        return None
+
+    def display(self, display: Display) -> None:
+        return None
+
+
+def while_it_runs(machine: QemuMachine, home: Path, act: Callable[[], None]) -> RunResult:
+    """Acts while a program runs in the machine; how its run ended."""
+    begun, results = Begun(), []
+    with Session(Journal(home), wish=Wish("vm")) as session:
+        source = "import time\ntime.sleep(20)"
+        target = lambda: results.append(session.run(source, deadline_seconds=25, watcher=begun))  # noqa: E731
+        thread = threading.Thread(target=target)
+        thread.start()
+        assert begun.event.wait(120)
+        act()
+        thread.join(120)
+        assert not thread.is_alive()
+    return results[0]
+
+
+def test_a_machine_killed_during_a_run_is_told_as_it_is_and_starts_anew(machine: QemuMachine, home: Path) -> None:
+    result = while_it_runs(machine, home, lambda: monitor.kill(machine.run / "qmp.sock"))
+    receipt = result.receipt
+    assert not receipt.ok
+    assert receipt.observed.end.how not in ("exited", "deadline")
+    assert receipt.observed.box.removed is not True
+    assert receipt.unknown
+    assert machine.status().state == "stopped"
+    facts = session_machine.start_machine(print)
+    assert facts.state == "running"
+    with Session(Journal(home), wish=Wish("vm")) as session:
+        assert session.run("print(1)").receipt.ok
+
+
+def test_a_lost_connection_is_told_and_mended_without_a_new_start(machine: QemuMachine) -> None:
+    before = machine.status()
+    control.disconnect(machine.run)
+    assert machine.status().state == "unreachable"
+    assert machine.start(print).boot_id == before.boot_id
+    engine = DockerEngine(machine.endpoint)
+    engine.facts()
+    engine.close()
+
+
+def test_a_halted_machine_is_ended_all_the_same(machine: QemuMachine) -> None:
+    pid = monitor.owner(machine.run / "qmp.sock")
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    assert machine.clock() is None
+    assert machine.stop()
+    assert not machine.alive()
+    assert not machine.run.exists()
+    assert not machine.stop()
+
+
+def test_sockets_that_a_dead_machine_left_are_no_obstacle(made: QemuMachine) -> None:
+    made.stop()
+    made.run.mkdir(mode=0o700)
+    for name in ("docker.sock", "ssh.sock", "qmp.sock", "ctl"):
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(made.run / name))
+    (made.run / "state.json").write_text("{}")
+    assert made.status().state == "stopped"
+    assert made.start(print).state == "running"
+
+
+def test_a_machine_that_was_halted_for_a_while_is_usable_and_tells_its_clock(machine: QemuMachine, home: Path) -> None:
+    pid = monitor.owner(machine.run / "qmp.sock")
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(3)
+    os.kill(pid, signal.SIGCONT)
+    clock = machine.clock()
+    assert clock is not None
+    assert clock.within_seconds < 2.5
+    with Session(Journal(home), wish=Wish("vm")) as session:
+        assert session.run("print(1)").receipt.ok
+
+
+def test_an_engine_that_starts_anew_in_the_machine_ends_the_run_and_takes_the_next(
+    machine: QemuMachine, home: Path
+) -> None:
+    def restart() -> None:
+        command = ["ssh", "-F", "none", "-S", "ctl", "pybox", "kill -KILL $(pidof dockerd)"]
+        subprocess.run(command, cwd=machine.run, env=control.environment(machine.run), check=True, capture_output=True)
+
+    result = while_it_runs(machine, home, restart)
+    assert not result.receipt.ok
+    assert session_machine.start_machine(print).state == "running"
+    with Session(Journal(home), wish=Wish("vm")) as session:
+        assert session.run("print(1)").receipt.ok
+
+
+def test_a_machine_that_was_never_made_is_told_with_the_next_step(tmp_path: Path) -> None:
+    machine = QemuMachine(tmp_path / "vm")
+    assert machine.status().state == "not made"
+    with pytest.raises(SetupError, match="pybox-kernel vm build"):
+        machine.start(print)
+    assert not machine.stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_socket_path_that_is_too_long_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    machine = QemuMachine(tmp_path / ("x" * 90) / "vm")
+    machine.folder.mkdir(parents=True)
+    (machine.folder / "disk.json").write_text("{}")
+    with pytest.raises(SetupError, match="path"):
+        machine.start(print)
+    assert not machine.run.exists()
+
+
+def test_what_is_missing_is_told_by_the_names_of_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "there", lambda program: program != "socat")
+    machine = QemuMachine(tmp_path / "vm")
+    machine.folder.mkdir()
+    (machine.folder / "disk.json").write_text("{}")
+    with pytest.raises(SetupError, match="apt-get install --no-install-recommends socat"):
+        machine.start(print)
+
+
+def test_a_kernel_that_does_not_boot_is_an_error_and_nothing_of_it_is_left(made: QemuMachine, tmp_path: Path) -> None:
+    machine = QemuMachine(tmp_path / "vm")
+    machine.folder.mkdir()
+    for name in ("disk.json", "disk.img", "kernel", "initrd", "key"):
+        (machine.folder / name).write_bytes((made.folder / "disk.json").read_bytes())
+    with pytest.raises(EngineTimeout, match="could not be started"):
+        machine.start(print)
+    assert not machine.alive()
+    assert not machine.run.exists()
