@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pybox_kernel import session
+from pybox_kernel import session, session_machine
 from pybox_kernel.errors import ExitStatus, OptionError
 from pybox_kernel.image_offers import BUILT_IN, own_offer
 from pybox_kernel.image_recipes import Offer
@@ -60,6 +60,7 @@ def setup(options: argparse.Namespace) -> int:
         session.set_up(plans[0], steps)
         if options.also == "data":  # planned anew: its base is there by now
             session.set_up(session.plan_image("data", fresh=options.fresh), steps)
+        session_machine.bring_images(steps)
     return ExitStatus.OK
 
 
@@ -99,6 +100,7 @@ def build(options: argparse.Namespace) -> int:
         return ExitStatus.OK
     with interruptible(), Steps() as steps:
         session.set_up(plan, steps)
+        session_machine.bring_images(steps)
     if options.wanted is not None:
         print(
             f"Its lock is {session.lock_file(options.name)}; --lock with a copy of it makes the same image elsewhere."

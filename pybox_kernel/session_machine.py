@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine import Engine, Place
-from pybox_kernel.engine_choice import EMULATED
+from pybox_kernel.engine_choice import EMULATED, Wish, choose
 from pybox_kernel.errors import EngineError, SetupError
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import home_folder, home_path
@@ -15,7 +15,7 @@ from pybox_kernel.machines.machine import Machine, MachineFacts
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.session import own_machine
 
-__all__ = ["build_machine", "machine", "start_machine"]
+__all__ = ["bring_images", "build_machine", "machine", "qemu_machine", "start_machine"]
 
 Progress = Callable[[str], None]
 
@@ -61,7 +61,22 @@ def start_machine(progress: Progress) -> MachineFacts:
         sources = sources_here(baking.missing(found, recorded_images()))
         if sources:
             baking.with_images(found, sources, new_engine, progress)
-    return found.start(progress)
+    facts = found.start(progress)
+    bring_images(progress)
+    return facts
+
+
+def bring_images(progress: Progress) -> None:
+    """Gives a machine that runs the box images that were made since; the next start puts them on its disk. Raises
+    EngineError."""
+    found = own_machine()
+    if found is None or found.status().state != "running":
+        return
+    inside = DockerEngine(choose(Wish(engine="vm"), lambda: found))
+    for image, engine in sources_here(recorded_images()):
+        if not has(inside, image):
+            progress(f"Giving the private machine the box image '{image.name}'")
+            inside.load(engine.save(image.reference))
 
 
 def recorded_images() -> list[RecordedImage]:
@@ -75,7 +90,11 @@ def sources_here(images: Iterable[RecordedImage]) -> list[baking.Source]:
 
 def engine_with(image: RecordedImage) -> Engine | None:
     engine = DockerEngine()
+    return engine if has(engine, image) else None
+
+
+def has(engine: Engine, image: RecordedImage) -> bool:
     try:
-        return engine if engine.image(image.id).id == image.id else None
+        return engine.image(image.id).id == image.id
     except EngineError:
-        return None
+        return False
