@@ -185,9 +185,9 @@ class CellExecutor:
             return self._boxes
 
     @property
-    def has_engine(self) -> bool:
-        """Whether its boxes have one by now, which stays."""
-        return self._boxes is not None
+    def wish(self) -> Wish | None:
+        """What was said of the engine when the first box was to be made, which stays; None before."""
+        return self._boxes.wish if self._boxes is not None else None
 
     def prepare(self) -> None:
         """Has a box made for the first cell. What goes wrong with that, the first cell says."""

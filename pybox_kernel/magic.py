@@ -91,12 +91,12 @@ class PyBoxMagics(Magics):
 
     @validate("engine", "require_vm")
     def _checked_engine(self, proposal: Mapping[str, Any]) -> Any:
+        said = {"engine": self.engine, "require_vm": self.require_vm, proposal["trait"].name: proposal["value"]}
+        self._checked(proposal, lambda _: wish_of(said["engine"]))
         running = self._executors.get(os.getpid())
-        if running is not None and running.has_engine and proposal["value"] != getattr(self, proposal["trait"].name):
+        if running is not None and running.wish not in (None, wish_of(said["engine"], require_vm=said["require_vm"])):
             raise TraitError("The sealed cells of this notebook have an engine by now. Restart its kernel first.")
-        if proposal["trait"].name == "require_vm":
-            return bool(proposal["value"])
-        return self._checked(proposal, wish_of)
+        return proposal["value"]
 
     def _checked(self, proposal: Mapping[str, Any], check: Any) -> str:
         try:

@@ -95,7 +95,7 @@ class Session:
     ) -> None:
         """``engine`` is for tests with an engine of their own; otherwise ``wish`` leads to one, and where that is not
         given, the environment's. ``in_advance``: see ``SessionBoxes``. Raises OptionError."""
-        self._wish = wish or wish_of()
+        self.wish = wish or wish_of()
         self._journal = journal
         self._engine = engine
         self._html_cleaner = HtmlCleaner()
@@ -151,7 +151,7 @@ class Session:
         sent = carry.going_in(program, cell, mode) if isinstance(carry, Carry) else None
         raw = carry if isinstance(carry, CarryIn) else parcel_of(sent) if sent is not None else None
         asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent)
-        asked = asked._replace(values=values or ValuesAsked(), wish=self._wish)
+        asked = asked._replace(values=values or ValuesAsked(), wish=self.wish)
         try:
             engine = self.engine()
             asked = asked._replace(place=engine.place)
@@ -228,7 +228,7 @@ class Session:
         ``choose``."""
         with self._lock:
             if self._engine is None:
-                self._engine = DockerEngine(choose(self._wish, own_machine))
+                self._engine = DockerEngine(choose(self.wish, own_machine))
             return self._engine
 
     def sweep(self) -> Sweep:

@@ -183,6 +183,17 @@ def test_without_an_engine_a_cell_is_an_error_with_a_receipt(start_kernel: Any) 
     assert "Not run" in cell.receipt_text
 
 
+def test_where_a_private_vm_is_required_and_none_runs_no_cell_runs(start_kernel: Any) -> None:
+    with start_kernel(PYBOX_REQUIRE_VM="yes") as kernel:
+        cell = kernel.run("print('ran')")
+        status = kernel.run("%pybox").of("display_data")[0]["data"]["text/plain"]
+    assert cell.error["ename"] == "PyBoxNotRun"
+    assert "no private virtual machine runs" in cell.receipt_text
+    assert "pybox-kernel vm start" in cell.receipt_text
+    assert cell.text("stdout") == ""
+    assert "pybox-kernel vm start" in status
+
+
 def test_cells_after_a_failed_one_are_aborted_and_later_ones_run(kernel: Any) -> None:
     queued = [kernel.client.execute(code) for code in ("1/0", "print('no')", "print('no')")]
     cells = [kernel.wait(msg_id) for msg_id in queued]

@@ -244,3 +244,12 @@ def test_sealed_cells_share_what_they_make_where_they_ask_for_it(ordinary: Any) 
     assert ordinary.run("%%pybox --no-raise\nprint(n)").text("stdout") == ""
     assert "double" in ordinary.run("%pybox carry").of("display_data")[0]["data"]["text/plain"]
     assert ordinary.run("double").error["ename"] == "NameError"
+
+
+def test_the_engine_of_a_notebooks_sealed_cells_is_said_before_the_first_and_stays(ordinary: Any) -> None:
+    assert "is no engine" in ordinary.run("%config PyBoxMagics.engine = 'remote'").text("stderr")
+    assert ordinary.run("%%pybox\n1").reply["content"]["status"] == "ok"
+    for wish in ("engine = 'local'", "require_vm = True"):
+        told = ordinary.run(f"%config PyBoxMagics.{wish}").text("stderr")
+        assert "have an engine by now. Restart its kernel first." in told
+    assert value(ordinary, "get_ipython().find_line_magic('pybox').__self__.require_vm") == "False"
