@@ -18,7 +18,7 @@ from pybox_kernel.engine import Place, PrivateVM
 from pybox_kernel.errors import EngineElsewhere, EngineRefused, OptionError, VMMissing
 from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Machine, kind_in_words
 
-__all__ = ["DEFAULT_ADDRESS", "Wish", "choose", "mending", "placed", "starting", "wish_of"]
+__all__ = ["DEFAULT_ADDRESS", "Wish", "choose", "ended_with", "mending", "placed", "starting", "wish_of"]
 
 DEFAULT_ADDRESS: Final = "unix:///var/run/docker.sock"
 LONGEST: Final = LONGEST_SOCKET_PATH + (4 if sys.platform == "linux" else 0)
@@ -136,6 +136,16 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
     required = wish.require_vm or wish.engine == "vm"
     name, patience = f"PyBox's own {kind_in_words(facts)}", EMULATED if facts.accelerator == "tcg" else 1.0
     return Place(facts.endpoint, name, chosen, now, required, facts.runs_cgroup, patience)
+
+
+def ended_with(machine: Machine | None, address: str, at: float) -> bool:
+    """Whether all that was at the engine at ``address`` then (seconds since 1970) is gone, since it was in a virtual
+    machine that keeps nothing and has ended since."""
+    facts = machine.status() if machine is not None else None
+    if facts is None or facts.driver != "qemu" or facts.endpoint != address:
+        return False
+    started = facts.started_at.timestamp() if facts.started_at is not None else 0.0
+    return facts.state in ("not made", "stopped") or started > at
 
 
 def named(wish: Wish) -> Place:

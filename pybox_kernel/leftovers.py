@@ -7,6 +7,7 @@ A container that merely looks like ours is a stranger's.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 from pybox_kernel.engine import ContainerRecord, Engine
@@ -33,13 +34,18 @@ Outcome = Literal["removed", "gone", "unconfirmed"]
 """``gone``: it was not there any more."""
 
 
-def sweep(engine: Engine, journal: Journal) -> Sweep:
-    """Removes what dead sessions of this installation left at ``engine``. Raises nothing: what could not be confirmed
-    is listed, and its entry stays for the next sweep."""
+def nothing_ended(_: Entry) -> bool:
+    return False
+
+
+def sweep(engine: Engine, journal: Journal, ended: Callable[[Entry], bool] = nothing_ended) -> Sweep:
+    """Removes what dead sessions of this installation left at ``engine``. What they left at another is gone where that
+    ``ended`` with all that was in it. Raises nothing: what could not be confirmed is listed, and its entry stays for
+    the next sweep."""
     outcomes: dict[Outcome, list[str]] = {"removed": [], "gone": [], "unconfirmed": []}
     for session in dead_sessions(journal.home):
         try:
-            settled = [(entry.run, outcome_of(engine, session, entry)) for entry in session.entries()]
+            settled = [(entry.run, outcome_of(engine, session, entry, ended)) for entry in session.entries()]
             settled += [(run, outcome_of_damaged(engine, run)) for run in session.damaged()]
             for run, outcome in settled:
                 outcomes[outcome].append(run)
@@ -50,9 +56,9 @@ def sweep(engine: Engine, journal: Journal) -> Sweep:
     return Sweep(tuple(outcomes["removed"]), tuple(outcomes["gone"]), tuple(outcomes["unconfirmed"]))
 
 
-def outcome_of(engine: Engine, session: DeadSession, entry: Entry) -> Outcome:
+def outcome_of(engine: Engine, session: DeadSession, entry: Entry, ended: Callable[[Entry], bool]) -> Outcome:
     if entry.engine != engine.address:
-        return "unconfirmed"
+        return "gone" if ended(entry) else "unconfirmed"
     try:
         return settle(engine, session, entry)
     except PyBoxError:

@@ -19,13 +19,13 @@ from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.engine_choice import Wish, choose, wish_of
+from pybox_kernel.engine_choice import Wish, choose, ended_with, wish_of
 from pybox_kernel.errors import OptionError, PyBoxError, SetupError
 from pybox_kernel.html_cleaner import HtmlCleaner
 from pybox_kernel.image_recipes import Offer
 from pybox_kernel.image_store import ImageStore, RecordedImage, packages_of
 from pybox_kernel.images import BASE_CHOICES, Plan
-from pybox_kernel.journal import Journal, home_folder, home_path
+from pybox_kernel.journal import Entry, Journal, home_folder, home_path
 from pybox_kernel.leftovers import Sweep
 from pybox_kernel.locks import Lock
 from pybox_kernel.machines.colima import ColimaMachine
@@ -233,14 +233,14 @@ class Session:
 
     def sweep(self) -> Sweep:
         """Removes what dead sessions left. Raises EngineError only for an address that is not used."""
-        return leftovers.sweep(self.engine(), self._journal)
+        return leftovers.sweep(self.engine(), self._journal, ended_since)
 
     def _sweep_once(self, engine: Engine) -> tuple[str, ...]:
         with self._lock:
             if self._swept:
                 return ()
             self._swept = True
-        found = leftovers.sweep(engine, self._journal)
+        found = leftovers.sweep(engine, self._journal, ended_since)
         notices = []
         if found.removed:
             notices.append(
@@ -363,6 +363,10 @@ def own_machine() -> Machine | None:
     if sys.platform == "darwin":
         return ColimaMachine(home_path())
     return QemuMachine(home_path() / "vm") if sys.platform == "linux" else None
+
+
+def ended_since(entry: Entry) -> bool:
+    return ended_with(own_machine(), entry.engine, entry.written_at)
 
 
 def own_engine() -> DockerEngine:

@@ -194,6 +194,15 @@ def test_a_box_at_another_engine_is_left_to_it_and_said(
     other.close()
 
 
+def test_what_was_at_an_engine_that_ended_with_all_in_it_is_gone_and_only_that(own: Installation) -> None:
+    ended, other = Dead(own, engine="unix:///vm.sock"), Dead(own, engine="unix:///other.sock")
+    journal, engine = Journal(own.home), DockerEngine()
+    found = leftovers.sweep(engine, journal, lambda entry: entry.engine == "unix:///vm.sock")
+    journal.close()
+    engine.close()
+    assert (found.already_gone, found.unconfirmed) == ((ended.run,), (other.run,))
+
+
 def test_without_an_engine_nothing_is_struck(own: Installation, make: Make, tmp_path: Path) -> None:
     (tmp_path / "other.sock").symlink_to("/var/run/docker.sock")
     own.environment["DOCKER_HOST"] = f"unix://{tmp_path}/other.sock"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pybox_kernel.engine import Place
-from pybox_kernel.engine_choice import DEFAULT_ADDRESS, LONGEST, Wish, choose, wish_of
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS, LONGEST, Wish, choose, ended_with, wish_of
 from pybox_kernel.errors import EngineElsewhere, EngineError, EngineRefused, OptionError, PyBoxError, VMMissing
 from pybox_kernel.machines.machine import Clock, MachineFacts, Progress
 from tests.cases import case
@@ -105,6 +106,24 @@ def test_what_is_known_of_the_vm_is_asked_anew_each_time() -> None:
     for change in ({"state": "stopped"}, {"endpoint": "unix:///elsewhere"}, {"boot_id": None}):
         machine.facts = KnownMachine(**change).facts
         assert place.vm() is None, change
+
+
+@pytest.mark.parametrize(
+    ("facts", "gone"),
+    [
+        ({"state": "stopped"}, True),
+        ({"state": "not made"}, True),
+        ({"state": "running", "started_at": datetime.fromtimestamp(2000, UTC)}, True),
+        ({"state": "running", "started_at": datetime.fromtimestamp(500, UTC)}, False),
+        ({"state": "running", "started_at": None}, False),
+        ({"state": "unreachable", "started_at": datetime.fromtimestamp(500, UTC)}, False),
+        ({"state": "stopped", "endpoint": "unix:///another.sock"}, False),
+        ({"state": "stopped", "driver": "colima"}, False),
+    ],
+)
+def test_what_was_in_a_vm_that_keeps_nothing_has_ended_with_it(facts: dict[str, Any], gone: bool) -> None:
+    assert ended_with(KnownMachine(**facts), SOCKET, 1000.0) == gone
+    assert not ended_with(None, SOCKET, 1000.0)
 
 
 # Another machine
