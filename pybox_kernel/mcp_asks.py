@@ -17,9 +17,8 @@ from pybox_kernel.errors import OptionError
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.safe_display import safe_name
 
-__all__ = ["MOST_AT_ONCE", "SESSION_NAME", "Call", "Ceilings", "checked_call", "input_schema"]
+__all__ = ["SESSION_NAME", "Call", "Ceilings", "checked_call", "input_schema"]
 
-MOST_AT_ONCE: Final = 64
 SESSION_NAME: Final = r"^[A-Za-z0-9_.-]{1,64}$"
 LONGEST_NAME: Final = 2048
 """Characters of a file's name: eight folders deep, each part as long as Linux has them."""

@@ -75,7 +75,7 @@ class RawClient:
     def run(self, code: str, **arguments: Any) -> int:
         """Calls the tool, with a token for progress that is the request's id; the id."""
         number = self._last + 1
-        call = {"name": "run_python", "arguments": {"code": code, **arguments}}
+        call = {"name": "run_python", "arguments": {"code": code, "timeout": 20, **arguments}}
         return self.ask("tools/call", **call, _meta={"progressToken": number})
 
     def cancel(self, number: int) -> None:

@@ -60,13 +60,13 @@ def text_of(result: CallToolResult) -> str:
 
 def test_the_sdks_client_runs_python_with_files_sessions_and_pictures(place: Path) -> None:
     async def talk() -> None:
-        async with Client(served(place, "--files", "--carry", "--max-timeout", "5")) as client:
+        async with Client(served(place, "--files", "--carry", "--max-timeout", "20")) as client:
             (tool,) = (await client.list_tools()).tools
             assert tool.name == "run_python"
             assert tool.output_schema is not None
 
             async def run(code: str, **arguments: Any) -> CallToolResult:
-                return await client.call_tool("run_python", {"code": code, **arguments})
+                return await client.call_tool("run_python", {"code": code, "timeout": 20, **arguments})
 
             result = await run("print('hi')\n6 * 7")
             assert not result.is_error
@@ -98,9 +98,9 @@ def test_the_sdks_client_runs_python_with_files_sessions_and_pictures(place: Pat
             assert [picture.mime_type for picture in pictures] == ["image/png"] * 2
             assert [shown["picture"] for shown in drawn.structured_content["displays"]] == [1, 2]
 
-            over = await run("1", timeout=6)
+            over = await run("1", timeout=21)
             assert over.is_error
-            assert "the ceiling of this server is 5 seconds" in text_of(over)
+            assert "the ceiling of this server is 20 seconds" in text_of(over)
 
     anyio.run(talk)
 
@@ -140,6 +140,6 @@ def test_a_call_that_its_client_gives_up_has_no_box_soon(place: Path, outside: O
             assert waiting.cancelled_caught
             for box in own.boxes():
                 await anyio.to_thread.run_sync(outside.wait_gone, box, 3)
-            assert not (await client.call_tool("run_python", {"code": "1"})).is_error
+            assert not (await client.call_tool("run_python", {"code": "1", "timeout": 20})).is_error
 
     anyio.run(talk)
