@@ -14,7 +14,7 @@ from pybox_kernel.engine_options import add_engine_options, wished
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SetupError
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.safe_display import safe_text, without_colour
-from pybox_kernel.session import Session
+from pybox_kernel.session import Session, known_images
 from pybox_kernel.turns import at_once
 
 if TYPE_CHECKING:
@@ -115,9 +115,14 @@ def log_to_stderr() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
-def prepare(session: Session, ceilings: Ceilings) -> None:
+def prepare(opened: Session, ceilings: Ceilings) -> None:
     """Has a box made for the first call. What is wrong is said in the log, and to each call."""
+    log = logging.getLogger(__name__)
     try:
-        session.expect(ceilings.images[0])
+        made = known_images()
+        for name in ceilings.images:
+            if name not in made:
+                log.warning("There is no image %s yet: calls that ask for it are not run.", name)
+        opened.expect(ceilings.images[0])
     except PyBoxError as error:
-        logging.getLogger(__name__).warning("%s", error)
+        log.warning("%s", error)

@@ -236,7 +236,7 @@ print(sorted(os.listdir()))
 
 
 def test_where_no_box_can_be_made_the_agent_is_told_whom_to_ask(start: Start) -> None:
-    client = start(PYBOX_ENGINE="unix:///nonexistent.sock")
+    client = start("--images", "stdlib,mine", PYBOX_ENGINE="unix:///nonexistent.sock")
     result = client.result(client.run("1"))
     assert client.close() == 0
     assert result["isError"]
@@ -244,6 +244,7 @@ def test_where_no_box_can_be_made_the_agent_is_told_whom_to_ask(start: Start) ->
     text = result["content"][0]["text"]
     assert "Tell the person who started this server: No container engine was found" in text
     assert "untrusted" not in text
+    assert client.read_log().startswith("pybox-kernel: There is no image mine yet")
 
 
 # Many calls
