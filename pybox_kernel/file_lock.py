@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["file_lock"]
+__all__ = ["file_lock", "file_lock_now"]
 
 
 @contextmanager
@@ -18,5 +18,21 @@ def file_lock(path: Path) -> Iterator[None]:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def file_lock_now(path: Path) -> Iterator[bool]:
+    """The same without waiting, of a file that is there: whether it is held now, or somebody else holds it. Raises
+    OSError where it cannot be opened."""
+    lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(lock)

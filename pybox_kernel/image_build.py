@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pydantic import ValidationError
 
 from pybox_kernel import rootfs, wheels
+from pybox_kernel.builds_at_work import at_work, killed_ones
 from pybox_kernel.errors import EngineError, EngineRefused, SetupError
 from pybox_kernel.image_context import write_context
 from pybox_kernel.image_offers import in_words
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str], None]
 
-__all__ = ["carry_out", "remove", "target_of"]
+__all__ = ["carry_out", "clear_killed", "remove", "target_of"]
 
 Found = TypeVar("Found", bound=Value)
 
@@ -56,7 +57,7 @@ def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress)
         return plan.ready
     build = f"{plan.name}-{secrets.token_hex(6)}"
     reference = f"pybox:{build}"
-    with ExitStack() as undo:
+    with _marked(store, build, engine), ExitStack() as undo:
         undo.callback(_clear, engine, build, progress)
         base_image = plan.base_image or _make_base(engine, plan.recipe.base, build, progress, undo)
         image_id = _build(engine, plan, base_image, build, reference, progress)
@@ -85,6 +86,25 @@ def carry_out(engine: Engine, store: ImageStore, plan: Plan, progress: Progress)
     if former is not None:
         _remove_former(engine, store, former, progress)
     return recorded
+
+
+def clear_killed(engine: Engine, store: ImageStore, progress: Progress) -> None:
+    """Removes what builds of this installation have left in the engine that were killed. Raises SetupError."""
+    with _told("What a killed build has left could not be looked for"):
+        for build in killed_ones(store.path.parent, engine.address):
+            known = store.load().values()
+            made = {image.reference for image in known} | {image.base_image.reference for image in known}
+            if made.isdisjoint((f"pybox:{build}", f"pybox:{build}-base")):
+                progress("Removing what a build that was killed has left")
+                _clear(engine, build, progress)
+
+
+@contextmanager
+def _marked(store: ImageStore, build: str, engine: Engine) -> Iterator[None]:
+    with ExitStack() as held:
+        with _told("The build could not be noted down"):
+            held.enter_context(at_work(store.path.parent, build, engine.address))
+        yield
 
 
 def remove(engine: Engine, store: ImageStore, recorded: RecordedImage, progress: Progress) -> None:

@@ -350,7 +350,9 @@ def remove_image(recorded: RecordedImage, progress: Callable[[str], None]) -> No
 
 def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:
     """Does what ``plan`` says, a line of ``progress`` for each step."""
-    return image_build.carry_out(own_engine(), ImageStore(home_folder()), plan, progress)
+    engine, store = own_engine(), ImageStore(home_folder())
+    image_build.clear_killed(engine, store, progress)
+    return image_build.carry_out(engine, store, plan, progress)
 
 
 def examine(kernel_name: str, wish: Wish | None = None) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -194,6 +195,37 @@ def test_ctrl_c_and_a_closed_terminal_leave_nothing(shelf: Shelf, step: str, num
     (shelf.home / "lock.txt").unlink()
     shelf.assert_nothing_left()
     assert list(shelf.store.load()) == ["stdlib"]
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.index.add_wheel("small", {"small.py": "import time; time.sleep(60)\n"})
+    shelf.index.add_wheel("other", SMALL)
+    (shelf.home / "lock.txt").write_text(shelf.index.lock("small"))
+    command = ["image", "build", NAME, "--lock", str(shelf.home / "lock.txt"), "--preload", "small", "--yes"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pybox_kernel.cli", *command],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYBOX_HOME": str(shelf.home)},
+    ) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("Building the box image"):
+            assert process.poll() is None
+        for _ in range(100):
+            if left_of(shelf.engine, NAME):
+                break
+            time.sleep(0.1)
+        process.kill()
+    assert left_of(shelf.engine, NAME)
+    said: list[str] = []
+    image_build.clear_killed(shelf.engine, shelf.store, said.append)
+    assert said == ["Removing what a build that was killed has left"]
+    assert left_of(shelf.engine, NAME) == []
+    image_build.clear_killed(shelf.engine, shelf.store, said.append)
+    assert len(said) == 1
+    made = shelf.build("other")
+    image_build.clear_killed(shelf.engine, shelf.store, pytest.fail)
+    assert left_of(shelf.engine, NAME) == [made.id]
 
 
 # Packages that mean harm

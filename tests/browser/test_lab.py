@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.conftest import Reader
 from tests.browser.notebook import Notebook, written
+from tests.browser.server import LabServer
 
 ENDLESS: Final = "print('begun', flush=True)\nwhile True: pass"
 SOON_MS: Final = 400
@@ -159,3 +160,24 @@ def test_after_a_restart_the_receipts_are_still_there_and_cells_run(shared: Note
     for cell in (first, second):
         assert "✓ Ended normally" in shared.receipt(cell).inner_text()
     assert "not found" not in shared.view.inner_text()
+
+
+def test_in_the_classic_look_of_notebook_7_cells_have_their_values_errors_and_receipts_too(
+    reader: Reader, lab: LabServer, folder: Path
+) -> None:
+    file = written(folder / "classic.ipynb", ["answer = 42", "answer", "1/0"])
+    page = reader.page
+    page.goto(f"{lab.url}/notebooks/{folder.name}/{file.name}?token={lab.token}")
+    cells = page.locator(".jp-Notebook .jp-CodeCell")
+    for number in range(3):
+        cells.nth(number).locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        Notebook.receipt(cells.nth(number)).wait_for()
+    assert page.locator("#jp-main-dock-panel").count() == 0  # it is not Lab
+    value, error = (Notebook.outputs(cells.nth(number)).first.inner_text() for number in (1, 2))
+    assert value.strip() == "42"
+    assert "ZeroDivisionError: division by zero" in error
+    marks = [Notebook.receipt(cells.nth(number)).inner_text()[0] for number in range(3)]
+    assert marks == ["✓", "✓", "✗"]
+    Notebook.receipt(cells.nth(1)).locator("summary").first.click()
+    Notebook.receipt(cells.nth(1)).get_by_text("Whether the answer is right").wait_for()
