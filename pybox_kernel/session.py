@@ -372,9 +372,11 @@ def ended_since(entry: Entry) -> bool:
 
 
 def own_engine() -> DockerEngine:
-    """The engine whose images are made and removed: the one that was named, else this computer's, never a machine's,
-    which gets its images from there. Raises EngineError."""
+    """The engine whose images are made and removed: the one that was named, else this computer's. QEMU's machine gets
+    its images from there; Colima's keeps its own, and is the only one a Mac may have. Raises EngineError."""
     wish = wish_of()
+    if sys.platform == "darwin":
+        return DockerEngine(choose(wish, own_machine))
     named = wish.engine if wish.engine != "vm" else ""
     return DockerEngine(choose(Wish(named or "local", another_machine=wish.another_machine), own_machine))
 

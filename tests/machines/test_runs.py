@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pybox_kernel.box_files import InputFile
+from pybox_kernel.machines.machine import kind_in_words
 from pybox_kernel.machines.qemu import QemuMachine
+from pybox_kernel.render.text import render_short
 from pybox_kernel.session import Session
-from pybox_kernel.witness import own_boot_id
+from pybox_kernel.witness import own_host
 
 pytestmark = pytest.mark.engine
 
@@ -26,7 +28,16 @@ def test_a_run_is_seen_by_all_three_witnesses_with_the_machines_kernel_and_count
     assert receipt.observed.box.removed is True
     facts = made.status()
     assert facts.boot_id is not None
-    assert facts.boot_id != own_boot_id()
+    assert facts.boot_id != own_host().boot_id
+    boundary = receipt.observed.boundary
+    assert boundary.kind == "private_vm"
+    assert boundary.machine == kind_in_words(facts)
+    assert f"the box's kernel is Linux {facts.kernel}" in boundary.facts
+    assert any("QEMU" in fact for fact in boundary.facts), "as the witness read it in the machine"
+    assert render_short(receipt).replace("\n  ", " ").endswith(f"in a {boundary.machine}")
+    assert receipt.asked.options.engine == "vm"
+    assert receipt.observed.engine_used is not None
+    assert receipt.observed.engine_used.runtime == "runc"
 
 
 def test_files_go_in_and_come_out(inside: Session) -> None:
