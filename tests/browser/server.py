@@ -20,7 +20,10 @@ __all__ = ["LabServer", "lab_server"]
 
 START_SECONDS = 40.0
 END_SECONDS = 15.0
-ANNOUNCEMENTS = "@jupyterlab/apputils-extension:announcements"
+LEFT_OUT = (
+    "@jupyterlab/apputils-extension:announcements",
+    "@jupyter/nbgrader",  # which is here for the tests of grading
+)
 
 
 class LabServer(NamedTuple):
@@ -78,7 +81,7 @@ def lab_server(folder: Path, prefix: Path, **more: str) -> Iterator[LabServer]:
     environment = {**os.environ, **variables(folder, prefix), **more}
     (folder / "config" / "labconfig").mkdir()
     (folder / "config" / "labconfig" / "page_config.json").write_text(
-        json.dumps({"disabledExtensions": {ANNOUNCEMENTS: True}})
+        json.dumps({"disabledExtensions": dict.fromkeys(LEFT_OUT, True)})
     )
     notebooks = folder / "notebooks"
     notebooks.mkdir()

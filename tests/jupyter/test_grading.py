@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -106,9 +107,17 @@ def graded(course: Course, refused: Refused) -> Course:
         wait_for(course.graded("killed"))
         time.sleep(0.5)
         process.kill()
-    done = course.autograde()
-    assert done.returncode == 0, done.stdout
+    assert (done := to_the_end(course)).returncode == 0, done.stdout
     return course
+
+
+def to_the_end(course: Course) -> subprocess.CompletedProcess[str]:
+    """As a teacher does: where the engine of a busy computer did not answer in time, nbgrader is called again."""
+    for _ in range(3):
+        done = course.autograde()
+        if done.returncode == 0 or "does not answer in time" not in done.stdout:
+            break
+    return done
 
 
 def wait_for(path: Path) -> None:
@@ -145,7 +154,8 @@ def test_a_batch_that_was_killed_goes_on_and_the_submission_it_was_killed_in_is_
     assert set(graded.scores("killed").values()) == {None}
     assert not any(cell.outputs for cell in graded.cells("killed").values())
     assert reported(graded, "killed").in_short == "no cell of it was run"
-    done = graded.autograde("--student", "killed", "--force")
+    if (done := graded.autograde("--student", "killed", "--force")).returncode:
+        done = to_the_end(graded)
     assert done.returncode == 0, done.stdout
     assert graded.scores("killed") == TESTS
     assert not reported(graded, "killed").never_ran

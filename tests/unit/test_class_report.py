@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ import pytest
 from pybox_kernel.class_report import DEEPEST, Place, find, read
 from pybox_kernel.cli import main
 from pybox_kernel.errors import OptionError
+from pybox_kernel.render.class_table import ClassReport, to_csv, to_html, to_text
 from pybox_kernel.signing_keys import SigningKeys
 from pybox_kernel.statement import Claim, Ran
+from tests.hostile_notebooks import FILES, SPECIAL
 from tests.statements import STATED
+
+CONTROLS = re.compile(r"(?!\n|\r\n)[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 RAN = Ran(
     id="1d" * 16,
-    receipt="8d" * 32,
     tone="warn",
     verdict="⚠ Ended with an error",
     time="0.3 of 2 s",
@@ -142,6 +146,24 @@ def test_texts_of_a_file_are_bounded_and_made_safe(tmp_path: Path) -> None:
     for text in cell:
         assert len(text) <= 400
         assert not set(text) & set("\x1b\x07\u202e")
+
+
+def test_of_a_corpus_of_hostile_files_nothing_is_believed_and_every_one_is_reported(tmp_path: Path) -> None:
+    for file in (file for file in FILES if "huge" not in file.name):  # of those, ``receipt_check`` has a test
+        path = tmp_path / "corpus" / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.data())
+    for special in SPECIAL:
+        special.make(tmp_path / "corpus")
+    found = find(tmp_path / "corpus")
+    ring = SigningKeys().ring()
+    assert len(found.notebooks) > 40
+    submissions = [read(place, ring) for place in found.notebooks]
+    report = ClassReport(submissions, left_out=found.left_out)
+    assert not [line for read_one in submissions for line in read_one.cells if line.receipt == "as made here"]
+    for made in (to_text(report, every_cell=True), to_html(report), to_csv(report)):
+        assert not CONTROLS.search(made)
+        made.encode()
 
 
 # The command
