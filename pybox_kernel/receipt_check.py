@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from pybox_kernel.errors import SourceError
@@ -23,6 +22,9 @@ MOST_BYTES: Final = 64 << 20
 MOST_PARTS: Final = 4_000_000
 """Signs that begin or part something in JSON, wherever they stand: each may take 70 bytes of memory and more."""
 MOST_CELLS: Final = 10_000
+MOST_CLAIMS: Final = 4
+"""Under one cell, of which the signatures are looked at, from the last one up."""
+MOST_TOLD: Final = 5
 VIEW: Final = "application/vnd.jupyter.widget-view+json"
 LOOK: Final = ("class='pybox pybox-", 'class="pybox pybox-')
 """Of a receipt's HTML. A forged one may look like it without."""
@@ -120,7 +122,8 @@ def check_cell(place: int, cell: Mapping[str, Any], ring: KeyRing, states: Mappi
     if not isinstance(outputs, list) or not all(isinstance(output, dict) for output in outputs):
         return CellCheck(place, number, begins, "no receipt", ("its outputs cannot be read",))
     why = ""
-    for at in reversed(range(len(outputs))):
+    claims = [at for at in reversed(range(len(outputs))) if looks_like_one(outputs[at])]
+    for at in claims[:MOST_CLAIMS]:
         stated, said = believed(outputs[at], ring)
         if stated is not None:
             found = differences(stated, source, number, outputs, at, states)
@@ -137,10 +140,10 @@ def check_cell(place: int, cell: Mapping[str, Any], ring: KeyRing, states: Mappi
 
 def believed(output: Mapping[str, Any], ring: KeyRing) -> tuple[Statement | None, str]:
     """The statement that an output carries and a key of the ring signed, and that key's fingerprint. Or none, and why
-    what looks like a receipt is none; an empty text for what does not look like one."""
+    what looks like a receipt is none."""
     claim = Claim.of(output.get("metadata"))
     if claim is None:
-        return None, "it looks like a receipt, and carries no statement" if looks_like_one(output) else ""
+        return None, "it looks like a receipt, and carries no statement"
     if claim.key is None or claim.signature is None:
         return None, "its receipt is not signed"
     if claim.key not in ring.keys:
@@ -226,17 +229,17 @@ def changes(wanted: Sequence[str], there: Sequence[str]) -> list[str]:
         return []
     if sorted(wanted) == sorted(there):
         return ["its outputs stand in another order"]
-    if len(there) > 2 * len(wanted) + 64:
-        return [f"{len(there) - len(wanted)} outputs more than it had"]
-    found = []
-    for what, start, end, first, last in SequenceMatcher(None, wanted, there, autojunk=False).get_opcodes():
-        same = min(end - start, last - first) if what == "replace" else 0
-        found += [f"output {place + 1}, {kind(wanted[place])}, was changed" for place in range(start, start + same)]
-        if what in ("replace", "delete"):
-            found += [f"output {place + 1}, {kind(wanted[place])}, is missing" for place in range(start + same, end)]
-        if what in ("replace", "insert"):
-            found += [f"{kind(entry)} was added" for entry in there[first + same : last]]
-    return found
+    start = next((at for at, (one, other) in enumerate(zip(wanted, there, strict=False)) if one != other), None)
+    start = min(len(wanted), len(there)) if start is None else start
+    end = 0  # as many at the end are the same
+    while end < min(len(wanted), len(there)) - start and wanted[-1 - end] == there[-1 - end]:
+        end += 1
+    gone, come = wanted[start : len(wanted) - end], there[start : len(there) - end]
+    both = min(len(gone), len(come))
+    found = [f"output {start + at}, {kind(gone[at - 1])}, was changed" for at in range(1, both + 1)]
+    found += [f"output {start + at}, {kind(gone[at - 1])}, is missing" for at in range(both + 1, len(gone) + 1)]
+    found += [f"{kind(entry)} was added" for entry in come[both:]]
+    return [*found[:MOST_TOLD], f"and {len(found) - MOST_TOLD} things more"] if len(found) > MOST_TOLD + 1 else found
 
 
 def kind(entry: str) -> str:

@@ -10,6 +10,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from pybox_kernel.file_check import check_file
+from pybox_kernel.signing_keys import SigningKeys
 from tests.jupyter.console import Console, plain, terminal_of
 from tests.jupyter.test_clients import CLIENTS_OWN_SECONDS, MARKS, ROOT, code_cells, jupyter, wanted
 
@@ -49,6 +51,10 @@ def test_nbclient(notebook: Path) -> None:
     beside = {"metadata": {"path": str(notebook.parent)}}
     NotebookClient(document, timeout=30, resources=beside).execute()
     assert_ran_as_it_says(document)
+    nbformat.write(document, notebook)
+    ids = [cell.id for cell in code_cells(document)]
+    verdicts = {ids[cell.place - 1]: cell.verdict for cell in check_file(notebook, SigningKeys().ring()).cells}
+    assert {verdicts[name] for name in SEALED} == {"unchanged"}
 
 
 def test_papermill_goes_on_after_a_clean_cell_and_stops_at_a_failing_one(tmp_path: Path) -> None:
@@ -62,6 +68,9 @@ def test_papermill_goes_on_after_a_clean_cell_and_stops_at_a_failing_one(tmp_pat
     out = (tmp_path / "out.ipynb").read_text("utf-8")
     assert "✓ Ended normally" in out
     assert "never run" not in out
+    cells = check_file(tmp_path / "out.ipynb", SigningKeys().ring()).cells
+    sealed = [cell for cell in cells if cell.begins == "%%pybox"]
+    assert [(cell.verdict, cell.found) for cell in sealed] == [("unchanged", ())] * 2
 
 
 def ipython(folder: Path) -> AbstractContextManager[Console]:
