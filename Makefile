@@ -40,9 +40,10 @@ bench: ## times and memory, each beside what it is compared with; ten minutes, a
 	@sh scripts/setup.sh test
 	$(bin)/python -m benchmarks
 
-soak: ## many runs in a row: nothing may pile up
+soak: ## many runs in a row and at once: nothing may pile up; and each attack in the other kind of box
 	@sh scripts/setup.sh test
 	$(bin)/python -m pytest -m soak
+	PYBOX_TEST_BOXES="made now" $(bin)/python -m pytest -n $(workers) tests/escapes
 
 clean: ## removes .venv and what the tools keep; box images and the engine stay
 	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -27,7 +27,7 @@ LEAST_AT_ONCE: Final = 4
 AT_ONCE_A_CORE: Final = 3
 LONGEST_SECONDS: Final = 600.0
 """Who has no turn by then is told so, and not run."""
-LOOK_SECONDS: Final = 0.02
+LOOK_SECONDS: Final = 0.04
 """From one look to the next, for each who is before; at most ``SELDOM_SECONDS``."""
 SELDOM_SECONDS: Final = 0.3
 

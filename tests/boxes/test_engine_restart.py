@@ -11,6 +11,7 @@ import pytest
 
 from pybox_kernel import box, seal
 from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.doctor import of_boxes_in_advance
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import Journal
 from pybox_kernel.policy import STDLIB
@@ -146,10 +147,7 @@ def test_a_box_that_waits_as_its_engine_is_killed_ends_by_itself_and_the_next_ce
     monkeypatch.setenv("PYBOX_POOL", "1")
     with Session(Journal(own_home), DockerEngine(private_engine.address), in_advance=True) as session:
         session.expect("stdlib")
-        limit = time.monotonic() + 20
-        while not session.waiting():
-            assert time.monotonic() < limit
-            time.sleep(0.02)
+        wait_for_a_box(session)
         made = time.monotonic()
         (box,) = (found.id for found in session.engine().containers())
         assert outside.cgroups(box)
@@ -164,3 +162,29 @@ def test_a_box_that_waits_as_its_engine_is_killed_ends_by_itself_and_the_next_ce
         assert receipt.ok
         assert receipt.observed.box.id != box
     assert outside.cgroups(box) == []
+
+
+def test_an_engine_that_is_started_anew_while_a_box_waits_gives_the_next_cell_another_and_doctor_has_nothing_to_say(
+    private_engine: PrivateEngine, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBOX_POOL", "1")
+    with Session(Journal(own_home), DockerEngine(private_engine.address), in_advance=True) as session:
+        session.expect("stdlib")
+        wait_for_a_box(session)
+        (box,) = (found.id for found in session.engine().containers())
+        private_engine.send(signal.SIGTERM)
+        private_engine.wait()
+        private_engine.start()
+        receipt = session.run("print(1)").receipt
+        assert receipt.ok, receipt.to_json(indent=1)
+        assert receipt.observed.box.id != box
+        wait_for_a_box(session)
+        assert session.run("print(2)").receipt.observed.box.waited is not None
+    assert of_boxes_in_advance(own_home).state == "ok"
+
+
+def wait_for_a_box(session: Session) -> None:
+    limit = time.monotonic() + 20
+    while not session.waiting():
+        assert time.monotonic() < limit
+        time.sleep(0.02)

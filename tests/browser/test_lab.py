@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from pybox_kernel.stop import Stop
+from pybox_kernel.turns import Turns, at_once
 from tests.browser.conftest import Reader
 from tests.browser.notebook import Notebook, written
 from tests.browser.server import LabServer
@@ -181,3 +184,17 @@ def test_in_the_classic_look_of_notebook_7_cells_have_their_values_errors_and_re
     assert marks == ["✓", "✓", "✗"]
     Notebook.receipt(cells.nth(1)).locator("summary").first.click()
     Notebook.receipt(cells.nth(1)).get_by_text("Whether the answer is right").wait_for()
+
+
+def test_a_cell_whose_turn_has_not_come_says_how_many_are_before_it_and_runs_when_it_has(
+    shared: Notebook, home: Path
+) -> None:
+    with ExitStack() as others:
+        for _ in range(at_once()):
+            others.enter_context(Turns(home, at_once()).turn(Stop()))
+        cell = shared.start("print('at last')")
+        shared.outputs(cell).get_by_text("1 cell before it").wait_for()
+        assert shared.outputs(cell).get_by_text("at last").count() == 0
+    assert "Ended normally" in (shared.receipt(cell).inner_text(timeout=20_000))
+    assert shared.outputs(cell).get_by_text("at last").is_visible()
+    shared.wait_for_kernel("idle")

@@ -1,6 +1,7 @@
-"""Attacks run in boxes of one session: made for them, and some in boxes that waited for them too.
+"""Attacks run in boxes of one session that waited for them, as most cells of a notebook do, and some in boxes made for
+them too.
 
-``PYBOX_TEST_BOXES=waited`` runs all of them in boxes that waited, and in no others.
+``PYBOX_TEST_BOXES="made now"`` runs all of them in boxes made for them, and in no others: `make soak` does.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ MADE_NOW, WAITED = "made now", "waited"
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "attack" in metafunc.fixturenames:
-        if os.environ.get("PYBOX_TEST_BOXES") == WAITED:
-            boxes = [WAITED]
+        if os.environ.get("PYBOX_TEST_BOXES") == MADE_NOW:
+            boxes = [MADE_NOW]
         else:
-            boxes = [MADE_NOW, WAITED] if metafunc.function.__name__ in IN_BOTH else [MADE_NOW]
+            boxes = [MADE_NOW, WAITED] if metafunc.function.__name__ in IN_BOTH else [WAITED]
         metafunc.parametrize("attack", boxes, indirect=True, scope="session")
 
 
@@ -54,7 +55,7 @@ def in_advance(box_image: RecordedImage, tmp_path_factory: pytest.TempPathFactor
     home.chmod(0o700)
     ImageStore(home).record(box_image)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYBOX_POOL", "1")
+        patch.setenv("PYBOX_POOL", "3")  # the next attack's is made while this one's is looked at
         opened = Session(Journal(home), in_advance=True)
     with opened:
         yield opened

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import docker
 import pytest
+
+from pybox_kernel.turns import at_once
 
 pytestmark = pytest.mark.engine
 
@@ -91,3 +95,36 @@ def test_a_kernel_that_is_restarted_has_others(kernel: Any, boxes: Any) -> None:
         assert time.monotonic() < limit
         time.sleep(0.05)
     assert kernel.run("print('new')").text("stdout") == "new\n"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_thirty_kernels_at_once_are_served_in_order_and_no_more_boxes_live_than_may(
+    start_kernel: Any, boxes: Any
+) -> None:
+    """As of a class whose notebooks are run at the same time."""
+    everyone, cells, bound = 30, 4, 8
+    living: list[int] = []
+    waits: list[float] = []
+    with ExitStack() as running:
+        kernels = [running.enter_context(start_kernel(PYBOX_POOL=str(bound))) for _ in range(everyone)]
+        left = dict.fromkeys(range(everyone), cells)
+        asked: dict[int, float] = {}
+        while left:
+            for number in list(left):
+                channel = kernels[number].client.shell_channel
+                if number not in asked:
+                    kernels[number].client.execute(f"print({number})")
+                    asked[number] = time.monotonic()
+                elif channel.msg_ready():
+                    assert channel.get_msg(timeout=1)["content"]["status"] == "ok"
+                    waits.append(time.monotonic() - asked.pop(number))
+                    left[number] -= 1
+                    if not left[number]:
+                        del left[number]
+            living.append(len(boxes.living()))
+            time.sleep(0.02)
+    assert len(waits) == everyone * cells
+    assert 0 < max(living) <= at_once() + bound
+    # Served in order, nobody waits for much longer than it takes to serve everyone once.
+    assert max(waits) < 4 * statistics.median(waits)
