@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from pybox_kernel.errors import BoxError, Stopped
-from pybox_kernel.file_lock import file_lock
+from pybox_kernel.file_lock import file_lock, file_lock_now
 from pybox_kernel.stop import Stop
 
 __all__ = ["Turns", "at_once"]
@@ -113,14 +113,11 @@ class Turns:
         for path in self._folder.iterdir():
             if not (path.name.isascii() and path.name.isdigit()):
                 continue
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-            except BlockingIOError:
-                held.append(int(path.name))
-            finally:
-                os.close(lock)
+            with file_lock_now(path) as was_free:
+                if was_free:
+                    path.unlink()
+                else:
+                    held.append(int(path.name))
         return held
 
     def _locked(self) -> AbstractContextManager[None]:

@@ -44,6 +44,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return ByFile(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The private machine's first: they are the longest of what one process does alone, and not to be the last."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/machines/"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A state folder for this test run alone."""
