@@ -215,8 +215,8 @@ def error_said(result: RunResult) -> ErrorSaid | None:
 
 
 def displayed(displays: Sequence[Display], pictures: list[Picture]) -> tuple[Text | None, tuple[Shown, ...]]:
-    """The value, and all that was shown; adds to ``pictures`` those there is room for. What the value is beyond its
-    text is among what was shown."""
+    """The value, and all that was shown; adds to ``pictures`` those there is room for. A value that is a picture too
+    is among what was shown."""
     value: Text | None = None
     shown: list[Shown] = []
     room = MOST_DISPLAYED
@@ -225,7 +225,7 @@ def displayed(displays: Sequence[Display], pictures: list[Picture]) -> tuple[Tex
         if display.result:
             short = cut(display.text, MOST_VALUE)
             value = Text(text=short.text, complete=short.whole)
-            if form == "text":
+            if display.picture is None:
                 continue
         text = cut(SafeText("") if display.result else display.text, room)
         room -= min(room, len(text.text))

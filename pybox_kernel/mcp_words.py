@@ -50,7 +50,7 @@ def fenced(answer: Answer, fence: Fence) -> Iterator[str]:
         yield fence.around("error", answer.error.traceback or f"{answer.error.name}: {answer.error.value}")
     for number, shown in enumerate(answer.displays, 1):
         picture = f", picture {shown.picture} below" if shown.picture is not None else ""
-        yield fence.around(f"display {number}, {shown.form}{picture}", shown.text)
+        yield fence.around(f"display {number}, {shown.form}{picture}", shown.text or "(no text)")
     for number, file in enumerate(answer.files, 1):
         yield fence.around(f"file {number}, {file.bytes:,} bytes", file_words(file))
     if answer.not_returned:

@@ -411,7 +411,7 @@ def test_a_killed_client_leaves_no_server_and_no_box(place: Installation, outsid
     assert not place.boxes()
 
 
-@pytest.mark.parametrize("seconds", [0, 0.3])
+@pytest.mark.parametrize("seconds", [0.3, pytest.param(0, marks=pytest.mark.soak)])
 def test_a_client_that_closes_its_end_while_a_box_is_made_leaves_none(
     start: Start, place: Installation, seconds: float
 ) -> None:
@@ -442,7 +442,10 @@ def test_a_client_that_never_reads_holds_nothing_up(place: Installation, tmp_pat
         server.stdout.close()
 
 
-@pytest.mark.parametrize("said", [b"", b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n{'])
+@pytest.mark.parametrize(
+    "said",
+    [b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n{', pytest.param(b"", marks=pytest.mark.soak)],
+)
 def test_a_client_that_goes_at_once_is_no_trouble(place: Installation, said: bytes) -> None:
     done = subprocess.run(
         mcp_command(), input=said, env=place.environment, capture_output=True, check=False, timeout=30

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pybox_kernel.box_files import OutputFile
-from pybox_kernel.displays import Display, Picture
+from pybox_kernel.displays import CleanHtml, Display, Picture
 from pybox_kernel.mcp_answer import MOST_PICTURES, Answered, answered, output_schema, returned_file
 from pybox_kernel.mcp_asks import Ceilings
 from pybox_kernel.mcp_text import Fence, cut
@@ -81,6 +81,19 @@ def test_every_word_of_a_program_is_fenced() -> None:
     assert words.count("SAID") > 10
     assert "SAID" not in outside_of_fences(words)
     assert len(pictures) == 1
+
+
+def test_a_value_is_said_once_and_its_picture_is_among_what_was_shown() -> None:
+    text = safe_text("a table")
+    table = Display(result=True, text=text, html=CleanHtml("<table></table>"))
+    answer, pictures = answer_of(run(receipt()), table)
+    assert answer.value is not None
+    assert (answer.value.text, answer.displays, pictures) == ("a table", (), ())
+    drawn = Display(result=True, text=text, picture=Picture("image/jpeg", 1, 1, b"x"))
+    answer, pictures = answer_of(run(receipt()), drawn)
+    assert answer.value is not None
+    assert [(shown.text, shown.form, shown.picture) for shown in answer.displays] == [("", "image/jpeg", 1)]
+    assert pictures == (drawn.picture,)
 
 
 WIDE = SafeText("x" * 300_000)
