@@ -17,6 +17,7 @@ import docker
 import pytest
 
 from pybox_kernel import image_build, images
+from pybox_kernel.cli import main
 from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
 from pybox_kernel.errors import SetupError
 from pybox_kernel.image_offers import own_offer
@@ -451,17 +452,17 @@ def test_the_commands_make_list_use_and_remove_an_image(shelf: Shelf, tmp_path: 
         (["rm", "mine"], "no image called 'mine'"),
     ],
 )
-def test_a_wrong_wish_is_refused_before_anything_is_made(shelf: Shelf, arguments: list[str], why: str) -> None:
+def test_a_wrong_wish_is_refused_before_anything_is_made(
+    shelf: Shelf,
+    arguments: list[str],
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PYBOX_HOME", str(shelf.home))
     bad = shelf.home / "bad.txt"
     bad.write_text(f"# a lock\n-r x\nsmall==1 --hash=sha256:{'0' * 64}\n")
-    command = [argument.format(bad=bad) for argument in arguments]
-    done = subprocess.run(
-        [sys.executable, "-m", "pybox_kernel.cli", "image", *command],
-        env={**os.environ, "PYBOX_HOME": str(shelf.home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert why in done.stderr
-    assert done.stdout == ""
+    assert main(["image", *(argument.format(bad=bad) for argument in arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert why in err
+    assert out == ""
