@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from pybox_kernel.cli import main
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import Journal
@@ -131,11 +132,16 @@ def test_what_the_program_writes_to_stderr_goes_there_before_the_receipt(place: 
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_told_with_the_usage_and_nothing_is_made(arguments: list[str], place: Place) -> None:
-    done = place.run(*arguments)
-    assert done.returncode == 2
-    assert done.stderr.startswith("usage: pybox-kernel")
-    assert done.stdout == ""
+def test_wrong_usage_is_told_with_the_usage_and_nothing_is_made(
+    arguments: list[str], place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYBOX_HOME", str(place.home))
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("usage: pybox-kernel")
+    assert out == ""
     assert not (place.home / "sessions").exists()
 
 
