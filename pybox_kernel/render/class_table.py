@@ -76,9 +76,13 @@ class CellLine(NamedTuple):
         return self.ended if self.is_believed or self.kind == "not known" else f"{CLAIMED}: {self.ended}"
 
     @property
+    def doubt(self) -> str:
+        """Why its receipt cannot be believed; nothing where it can."""
+        return "" if self.is_believed else f"{self.receipt}: {self.why}" if self.why else self.receipt
+
+    @property
     def besides(self) -> str:
-        doubt = "" if self.is_believed else f"{self.receipt}: {self.why}" if self.why else self.receipt
-        return "; ".join(filter(None, (self.notes, doubt)))
+        return "; ".join(filter(None, (self.notes, self.doubt)))
 
 
 class Submission(NamedTuple):
@@ -101,7 +105,9 @@ class Submission(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        return bool(self.cells) and all(cell.kind == "not known" for cell in self.cells)
+        """Of what it says was run, no receipt can be believed."""
+        ran = [cell for cell in self.cells if cell.kind != "never run"]
+        return bool(ran) and not any(cell.is_believed for cell in ran)
 
     @property
     def in_short(self) -> str:
@@ -112,7 +118,9 @@ class Submission(NamedTuple):
         if self.never_ran:
             return "no cell of it was run"
         if self.is_unknown:
-            return f"nothing in it is known: {self.cells[0].besides}"
+            doubts = list(dict.fromkeys(cell.why or cell.receipt for cell in self.cells if not cell.is_believed))
+            more = f"; and {len(doubts) - 1} more" if len(doubts) > 1 else ""
+            return f"nothing in it is known to be made here ({doubts[0]}{more}); --all has what it says"
         kinds = Counter(cell.kind for cell in self.cells)
         told = ", ".join(f"{kinds[kind]} {text}" for kind, text in WORDS.items() if kinds[kind])
         doubtful = sum(not cell.is_believed and cell.kind != "not known" for cell in self.cells)

@@ -55,6 +55,15 @@ def test_every_cell_can_be_had() -> None:
     assert to_text(REPORT, every_cell=True).count("\n    cell ") == 8
 
 
+def test_where_no_receipt_can_be_believed_that_is_said_once() -> None:
+    unknown = CellLine("2", "f()", "not known", "⚠", "Not known", receipt="no receipt", why="nothing vouches for it")
+    found = Submission("ada", "", "a.ipynb", (FORGED, FORGED, unknown, NEVER))
+    assert to_text(ClassReport([found])).splitlines()[2:] == [
+        "■ ada · a.ipynb: nothing in it is known to be made here (its receipt is not signed; and 1 more);"
+        " --all has what it says"
+    ]
+
+
 def test_a_report_on_nothing_says_so() -> None:
     assert to_text(ClassReport([])) == "0 notebooks of 0 students: nothing to look at."
 
