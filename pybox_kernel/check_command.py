@@ -14,7 +14,7 @@ from pybox_kernel.safe_display import safe_name
 from pybox_kernel.signed_receipt import check_receipt
 from pybox_kernel.signing_keys import KeyRing, SigningKeys, in_groups, read_public
 
-__all__ = ["add_parsers", "check", "key", "read_file"]
+__all__ = ["add_parsers", "check", "key"]
 
 UNSOUND: Final = "Others may have had the one before it: what that signed counts as not made here from now on."
 

@@ -22,6 +22,7 @@ from pybox_kernel.refused_boxes import refused_lately
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.runtimes import runtime_in_words, runtime_of, usable
 from pybox_kernel.safe_display import safe_name
+from pybox_kernel.signing_keys import SigningKeys
 from pybox_kernel.waiting_places import Places, bounds_of_user
 
 __all__ = ["Finding", "examine", "in_short"]
@@ -47,9 +48,18 @@ def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tu
     findings.append(of_kernelspec(kernel_name))
     findings.append(of_leftovers(home))
     findings.append(of_boxes_in_advance(home))
+    findings += of_key(home)
     if sys.platform == "linux":
         findings.append(of_machine(home))
     return tuple(findings)
+
+
+def of_key(home: Path) -> Iterator[Finding]:
+    """Nothing where there is nothing to say: the first receipt makes the key."""
+    try:
+        SigningKeys(home).ring()
+    except PyBoxError as error:
+        yield Finding("key for receipts", "warning", f"Receipts are not signed. {error.message}", error.advice)
 
 
 def in_short(findings: Sequence[Finding]) -> str:

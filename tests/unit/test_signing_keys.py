@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from pybox_kernel.doctor import of_key
 from pybox_kernel.errors import OptionError, SetupError
 from pybox_kernel.signing_keys import MOST_KEYS, SigningKeys, fingerprint, in_groups, new_private, read_public
 
@@ -33,6 +34,7 @@ def test_it_is_made_once_for_this_user_alone(tmp_path: Path) -> None:
     assert sorted(file.name for file in keys.private_file.parent.iterdir()) == ["lock", "receipts.pem"]
     again = SigningKeys(tmp_path / "home")
     assert signed(again) == (name, signature)
+    assert list(of_key(tmp_path / "home")) == []
     assert again.ring().verify(name, signature, WHAT)
     assert not again.ring().verify(name, signature, WHAT + b"!")
     assert not again.ring().verify("0" * 32, signature, WHAT)
@@ -77,6 +79,8 @@ def test_one_that_others_could_have_read_is_not_used_and_not_kept(mode: int, tmp
     keys.private_file.chmod(mode)
     assert keys.sign(WHAT) is None
     assert "open to others" in str(keys.problem)
+    [finding] = of_key(tmp_path)
+    assert (finding.state, "open to others" in finding.found) == ("warning", True)
     with pytest.raises(SetupError, match="open to others"):
         keys.ring()
     assert not keys.rotate()
