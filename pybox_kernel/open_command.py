@@ -82,7 +82,7 @@ def ending(copies: Copies, made: Sequence[Copied]) -> Iterator[str]:
     others = f", {failed} not" if failed else ""
     yield f"{counted(len(made), 'notebook')} copied{others}." if copies.outcomes else "There is no notebook in it."
     if copies.others:
-        yield f"{counted(copies.others, 'file')} of other kinds left where they are."
+        yield f"{counted(copies.others, 'file')} of other kinds not copied."
     if copies.archives:
         yield f"Not looked into: {', '.join(copies.archives)}. To open notebooks in there, unpack it first."
     if copies.unfinished:

@@ -1,0 +1,80 @@
+"""``pybox-kernel open --only-copy``: what it says, what it leaves, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pybox_kernel.cli import main
+from tests.hostile_notebooks.making import code, document, markdown
+
+HOSTILE = document(markdown("![p](http://a.b/c.png)"), code(outputs=({"output_type": "stream", "text": "x"},)))
+
+
+@pytest.fixture
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYBOX_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "a.ipynb").write_text(json.dumps(HOSTILE))
+    return folder
+
+
+def opened(*arguments: object) -> int:
+    return main(["open", *map(str, arguments), "--only-copy"])
+
+
+def test_each_notebook_has_a_line_and_the_listing_the_details(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (given / "more.zip").write_bytes(b"PK")
+    assert opened(given) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "✓ a.ipynb: 2 cells; removed or made plain: 1 kernel setting, 1 output, 1 picture, 1 address",
+        "",
+        "1 notebook copied.",
+        "1 file of other kinds not copied.",
+        "Not looked into: more.zip. To open notebooks in there, unpack it first.",
+        f"The copies are in {given}-opened; what-was-removed.txt there has the details.",
+    ]
+    listing = (given.with_name("given-opened") / "what-was-removed.txt").read_text()
+    assert "    notebook, kernel setting: python3\n" in listing
+    assert "    cell 1, picture: ![p](http://a.b/c.png)\n" in listing
+    assert "    cell 2, output: stream\n" in listing
+
+
+def test_a_file_that_is_no_notebook_is_named_and_the_status_says_so(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (given / "b\x1b[2J.ipynb").write_text("x")
+    assert opened(given) == 1
+    said = capsys.readouterr().out
+    assert "✗ b\\x1b[2J.ipynb: not copied. It is not a notebook: it is no JSON, in line 1.\n" in said
+    assert "1 notebook copied, 1 not." in said
+
+
+def test_again_goes_on_and_says_what_was_there(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    opened(given)
+    assert opened(given) == 0
+    assert "✓ a.ipynb (copied before): 2 cells;" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("given", "given"),
+        ("given", "given/copies"),
+        ("given/a.ipynb", "given/a.ipynb"),
+        ("given", ""),
+        ("missing", "x"),
+    ],
+)
+def test_what_cannot_be_is_wrong_usage(given: Path, path: str, target: str) -> None:
+    assert opened(given.parent / path, "--to", given.parent / target) == 2
+    assert [file.name for file in given.iterdir()] == ["a.ipynb"]
+
+
+def test_a_folder_without_notebooks_is_wrong_usage(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (given / "a.ipynb").rename(given / "a.txt")
+    assert opened(given) == 2
+    assert "There is no notebook in it." in capsys.readouterr().out
