@@ -7,6 +7,7 @@ computer's: those may name other kernels, language servers, terminals, and exten
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKerne
 from jupyter_core.paths import jupyter_path
 
 from pybox_kernel.errors import ExitStatus, PyBoxError, SetupError
+from pybox_kernel.file_lock import file_lock
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 
 __all__ = ["SealedKernels", "check_lab", "run_lab"]
@@ -46,7 +48,9 @@ DISABLED: Final = (
     "@jupyterlab/htmlviewer-extension",
     "@jupyterlab/vega5-extension",
 )
-END_SECONDS: Final = 20.0
+ALIVE: Final = "alive"
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+END_SECONDS: Final = 15.0
 
 
 class SealedKernels(KernelSpecManager):
@@ -81,50 +85,82 @@ def run_lab(folder: Path, home: Path, *, first: str = "", browser: bool = True) 
     knows, are in a folder in ``home`` that is gone afterwards. Raises SetupError and PyBoxError.
     """
     check_lab()
-    with state_folder(home) as state:
+    with state_folder(home) as (state, lock):
         install(prefix=str(state))
         configure(folder, state, first, browser=browser)
         command = [sys.executable, "-P", "-m", "jupyterlab", f"--config={state / 'jupyter.json'}"]
         # Jupyter obeys a jupyter_config.py where it is started, and that may be a stranger's folder.
-        with ended_by_signals(subprocess.Popen(command, cwd=state, env=environment(state))) as server:
-            status = server.wait()
-    return ExitStatus.OK if status in (0, -signal.SIGTERM, -signal.SIGINT) else ExitStatus.PYBOX_FAILED
+        started = subprocess.Popen(command, cwd=state, env=environment(state), pass_fds=[lock])
+        status = 0
+        with suppress(Ended), ended_by_signals(started):
+            status = started.wait()
+    return ExitStatus.OK if status == 0 else ExitStatus.PYBOX_FAILED
 
 
 @contextmanager
-def state_folder(home: Path) -> Iterator[Path]:
+def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
+    """A new folder, gone at the end of the block, and a lock on it: whoever has that open is alive and uses it. Those
+    whose users were killed are removed."""
     state = home / "lab" / secrets.token_hex(8)
     try:
         state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        state.mkdir(mode=0o700)
+        with file_lock(state.parent / "lock"):
+            for other in state.parent.iterdir():
+                if other.is_dir() and is_left(other):
+                    shutil.rmtree(other, ignore_errors=True)
+            state.mkdir(mode=0o700)
+            lock = os.open(state / ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
         raise PyBoxError(
             f"{state.parent} cannot be written to: {error.strerror}.", "Make room there, or set PYBOX_HOME."
         ) from error
     try:
-        yield state
+        yield state, lock
     finally:
         shutil.rmtree(state, ignore_errors=True)
+        os.close(lock)
+
+
+def is_left(state: Path) -> bool:
+    try:
+        lock = os.open(state / ALIVE, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(lock)
+
+
+class Ended(Exception):
+    """By a signal."""
 
 
 @contextmanager
-def ended_by_signals(server: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Passes SIGTERM on; at SIGINT, which a terminal sends to both, waits for the server's own end."""
+def ended_by_signals(server: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Raises Ended at Ctrl-C and SIGTERM; ends the server, which takes some seconds for its kernels, with the block."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        server.terminate()
+        raise Ended
 
-    before = [signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)]
+    before = [signal.signal(number, end) for number in SIGNALS]
     try:
-        yield server
+        yield
     finally:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         server.terminate()
         try:
             server.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
-        for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+        for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)
 
 

@@ -8,7 +8,7 @@ import pytest
 from jupyter_client.kernelspec import NoSuchKernel
 
 from pybox_kernel.install import DISPLAY_NAMES, install
-from pybox_kernel.sealed_lab import KERNELS, SealedKernels, configuration, environment, headers
+from pybox_kernel.sealed_lab import KERNELS, SealedKernels, configuration, environment, headers, state_folder
 
 
 @pytest.fixture
@@ -50,3 +50,12 @@ def test_a_page_may_not_fetch_from_elsewhere_nor_run_what_stands_in_it() -> None
     for name, value in policy.items():
         assert "http" not in value, name
         assert "*" not in value, name
+
+
+def test_the_folder_of_a_lab_that_was_killed_is_removed_and_that_of_one_that_runs_is_not(tmp_path: Path) -> None:
+    (tmp_path / "lab" / "killed").mkdir(parents=True)
+    (tmp_path / "lab" / "killed" / "alive").touch()
+    with state_folder(tmp_path) as (first, _), state_folder(tmp_path) as (second, _):
+        assert {path for path in (tmp_path / "lab").iterdir() if path.is_dir()} == {first, second}
+        assert first.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in (tmp_path / "lab").iterdir()] == ["lock"]
