@@ -22,6 +22,7 @@ MOST_BYTES: Final = 64 << 20
 MOST_PARTS: Final = 4_000_000
 """Signs that begin or part something in JSON, wherever they stand: each may take 70 bytes of memory and more."""
 MOST_CELLS: Final = 10_000
+MOST_NUMBER: Final = 1 << 31
 MOST_CLAIMS: Final = 4
 """Under one cell, of which the signatures are looked at, from the last one up."""
 MOST_TOLD: Final = 5
@@ -111,8 +112,8 @@ def check_cells(document: Mapping[str, Any], ring: KeyRing) -> list[CellCheck]:
 
 
 def check_cell(place: int, cell: Mapping[str, Any], ring: KeyRing, states: Mapping[str, Any]) -> CellCheck:
-    number = cell.get("execution_count")
-    number = number if type(number) is int else None
+    said_number = cell.get("execution_count")
+    number = said_number if type(said_number) is int and 0 <= said_number < MOST_NUMBER else None
     try:
         source = text_of(cell.get("source"))
     except ValueError:
@@ -132,7 +133,7 @@ def check_cell(place: int, cell: Mapping[str, Any], ring: KeyRing, states: Mappi
         why = why or said
     if why:
         return CellCheck(place, number, begins, "not made here", (why,))
-    if number is None and not outputs:
+    if said_number is None and not outputs:
         return CellCheck(place, number, begins, "nothing shown")
     shown = "nothing vouches for what it shows" if outputs else "it was run, and shows nothing"
     return CellCheck(place, number, begins, "no receipt", (shown,))

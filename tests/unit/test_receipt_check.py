@@ -332,6 +332,15 @@ def test_any_cells_have_an_answer(cells: Any, metadata: Any, lesson: bytes, ring
     assert len(order.broken) < 30
 
 
+def test_a_number_of_a_thousand_digits_is_none(lesson: bytes, ring: KeyRing) -> None:
+    document = json.loads(lesson)
+    document["cells"][1]["execution_count"] = 10**1000
+    document["cells"].append({**document["cells"][1], "outputs": []})
+    first, *_, last = checked(document, ring)[0]
+    assert (first.verdict, first.number) == ("altered", None)
+    assert (last.verdict, last.number) == ("no receipt", None)
+
+
 def test_many_receipts_of_one_run_take_no_long_time(keys: SigningKeys, ring: KeyRing) -> None:
     """By whoever has the key."""
     author = Author(keys)
