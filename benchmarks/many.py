@@ -45,39 +45,56 @@ def many() -> dict[int, Beside]:
     }
 
 
-def reached(number: int, work: Callable[[Callable[[], bool]], list[float]]) -> Reached:
-    """``work`` does one thing after another as long as it is to go on, and returns how long each took. What was begun
-    is done to its end, and counted."""
-    over = threading.Event()
-    begin = threading.Barrier(number, action=threading.Timer(SECONDS, over.set).start)
+class Race:
+    """So many threads that do one thing after another, all from the same moment on. What was begun when the time is
+    over is done to its end, and counted; opening and closing what they need is not."""
 
-    def start(_: int) -> list[float]:
-        begin.wait()
-        return work(lambda: not over.is_set())
+    def __init__(self, number: int) -> None:
+        self.times: list[float] = []
+        self.ended = 0.0
+        self._over = threading.Event()
+        self._begin = threading.Barrier(number, action=self._start)
 
-    began = time.perf_counter()
+    def _start(self) -> None:
+        self.began = time.perf_counter()
+        threading.Timer(SECONDS, self._over.set).start()
+
+    def run(self, do: Callable[[], bool]) -> None:
+        self._begin.wait()
+        while not self._over.is_set():
+            began = time.perf_counter()
+            if not do():
+                raise RuntimeError("a run did not end normally")
+            self.times.append(time.perf_counter() - began)
+        self.ended = max(self.ended, time.perf_counter())
+
+
+def reached(number: int, work: Callable[[Race], None]) -> Reached:
+    race = Race(number)
     with ThreadPoolExecutor(number) as threads:
-        took = sorted(1000 * seconds for times in threads.map(start, range(number)) for seconds in times)
-    elapsed = time.perf_counter() - began
-    return Reached(len(took) / elapsed, took[len(took) // 2], took[len(took) * 99 // 100])
+        for done in [threads.submit(work, race) for _ in range(number)]:
+            done.result()
+    took = sorted(1000 * seconds for seconds in race.times)
+    return Reached(len(took) / (race.ended - race.began), took[len(took) // 2], took[len(took) * 99 // 100])
 
 
-def cells(go_on: Callable[[], bool]) -> list[float]:
+def cells(race: Race) -> None:
     with Session.open(in_advance=True) as session:
-        return timed(go_on, lambda: session.run(SOURCE, deadline_seconds=30).receipt.ok)
+        session.run(SOURCE)
+        race.run(lambda: session.run(SOURCE, deadline_seconds=30).receipt.ok)
 
 
-def same_containers(go_on: Callable[[], bool]) -> list[float]:
+def same_containers(race: Race) -> None:
     """Made, started, ready (their first word), ended by the end of their stdin, and removed: nothing is looked at."""
-    return containers(go_on, None)
+    containers(race, None)
 
 
-def plain_programs(go_on: Callable[[], bool]) -> list[float]:
+def plain_programs(race: Race) -> None:
     """Made, started, ended by themselves and removed."""
-    return containers(go_on, [PYTHON, "-c", SOURCE])
+    containers(race, [PYTHON, "-c", SOURCE])
 
 
-def containers(go_on: Callable[[], bool], command: list[str] | None) -> list[float]:
+def containers(race: Race, command: list[str] | None) -> None:
     engine = DockerEngine()
     image_id = require(engine, ImageStore(home_path())).id
 
@@ -98,19 +115,10 @@ def containers(go_on: Callable[[], bool], command: list[str] | None) -> list[flo
         return removal.status(60.0) is not None and ready
 
     try:
-        return timed(go_on, one)
+        one()
+        race.run(one)
     finally:
         engine.close()
-
-
-def timed(go_on: Callable[[], bool], do: Callable[[], bool]) -> list[float]:
-    found = []
-    while go_on():
-        began = time.perf_counter()
-        if not do():
-            raise RuntimeError("a run did not end normally")
-        found.append(time.perf_counter() - began)
-    return found
 
 
 def report(_rounds: int) -> list[str]:
