@@ -34,7 +34,7 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 
 test-vm: ## the tests of the private virtual machine alone
 	@sh scripts/setup.sh test
-	$(bin)/python -m pytest tests/machines
+	$(bin)/python -m pytest -m "soak or not soak" tests/machines
 
 bench: ## times and memory, each beside what it is compared with; ten minutes, and nothing else should run
 	@sh scripts/setup.sh test

@@ -125,9 +125,9 @@ class QemuMachine:
         return False
 
     def start(self, progress: Progress) -> MachineFacts:
+        if not self.made():
+            raise SetupError("There is no private machine yet.", "Make it: `pybox-kernel vm build`.")
         with file_lock(self._starting):
-            if not self.made():
-                raise SetupError("There is no private machine yet.", "Make it: `pybox-kernel vm build`.")
             if self.alive():
                 mended = self._mended(progress)
                 if mended is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -22,12 +23,29 @@ from pybox_kernel.session import Session
 from tests.escapes import running
 from tests.escapes.running import Ran, run_attack
 
+ON_DEMAND: Final = frozenset(
+    {
+        "test_a_program_holds_its_three_streams_and_its_events_and_nothing_else",
+        "test_all_attacks_at_once_do_not_put_the_deadline_off",
+        "test_an_engine_that_starts_anew_in_the_machine_ends_the_run_and_takes_the_next",
+        "test_a_machine_that_was_halted_for_a_while_is_usable_and_tells_its_clock",
+        "test_boxes_one_after_another_have_users_of_their_own",
+        "test_each_run_begins_in_empty_folders",
+        "test_exit_0_after_a_kill_for_memory_shows_both",
+        "test_only_signals_reach_the_timer_and_none_of_them_does_anything",
+    }
+)
+"""Run by `make test-vm` and `make soak`: each takes many seconds where the machine is emulated."""
 
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(900))
+        if here in item.path.parents and getattr(item, "originalname", item.name) in ON_DEMAND:
+            item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(scope="session")

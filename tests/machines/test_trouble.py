@@ -72,6 +72,24 @@ def test_a_machine_killed_during_a_run_is_told_as_it_is_and_starts_anew(machine:
         assert session.run("print(1)").receipt.ok
 
 
+def test_of_a_box_that_was_lost_the_runs_own_cgroup_has_the_final_counts(machine: QemuMachine, home: Path) -> None:
+    """The engine kills all of it, its own part included, so that nobody was there to have the counters read."""
+
+    def kill() -> None:
+        engine = DockerEngine(machine.endpoint)
+        for box in engine.containers(labels=["org.pybox.uid"]):
+            engine.kill(box.id)
+        engine.close()
+
+    receipt = while_it_runs(machine, home, kill).receipt
+    assert receipt.observed.end.how == "box_lost"
+    assert receipt.observed.box.removed is True
+    assert receipt.observed.meters.final
+    assert receipt.observed.meters.memory_peak_bytes
+    assert receipt.observed.meters.cpu_seconds is not None
+    assert "cpu_throttled_periods" in {item.what for item in receipt.unknown}
+
+
 def test_a_lost_connection_is_told_and_mended_without_a_new_start(machine: QemuMachine) -> None:
     before = machine.status()
     control.disconnect(machine.run)
