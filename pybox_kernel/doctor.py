@@ -16,6 +16,7 @@ from pybox_kernel.errors import EngineError, PyBoxError
 from pybox_kernel.image_store import ImageStore
 from pybox_kernel.journal import left_entries
 from pybox_kernel.machines.machine import kind_in_words
+from pybox_kernel.machines.ownership import doubt
 from pybox_kernel.machines.packages import install_line, may_unpack, missing_to_build
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.refused_boxes import refused_lately
@@ -244,7 +245,8 @@ def of_machine(home: Path) -> Finding:
         remark = f"; {facts.remark}" if facts.remark else ""
         return Finding(what, "ok", f"{kind_in_words(facts)} runs, with Linux {facts.kernel}{remark}", "")
     if facts.state == "unreachable":
-        return Finding(what, "warning", "it runs, and is cut off", "Run `pybox-kernel vm start`.")
+        why = doubt(home / "vm") or "it runs, and is cut off"
+        return Finding(what, "warning", why, "Run `pybox-kernel vm start`.")
     if facts.state == "stopped":
         return Finding(what, "ok", "it does not run; `pybox-kernel vm start` starts it", "")
     missing = missing_to_build()

@@ -119,7 +119,7 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
     facts = machine.status() if machine is not None else None
     if facts is not None and facts.state == "unreachable":
         raise VMMissing(
-            f"PyBox's virtual machine runs, and is not to be used: {facts.remark or 'its engine cannot be reached'}.",
+            f"PyBox's virtual machine is not to be used: {facts.remark or 'its engine cannot be reached'}.",
             "Mend that with `pybox-kernel vm start`; or take this computer's own engine, with `--engine local`.",
         )
     if machine is None or facts is None or facts.state != "running":

@@ -77,14 +77,18 @@ def show(facts: MachineFacts) -> None:
         print(safe_text(f"Its engine: {facts.endpoint}"))
         if facts.clock is not None:
             ahead, within = facts.clock
-            side = "ahead" if ahead >= 0 else "behind"
-            print(f"Its clock is {abs(ahead):.3f} s {side} of this computer's, give or take {within:.3f} s.")
+            side = "ahead of" if ahead >= 0 else "behind"
+            print(f"Its clock is {abs(ahead):.3f} s {side} this computer's, give or take {within:.3f} s.")
         else:
             print("Its clock could not be read.")
     else:
-        said = {"not made": "There is none.", "stopped": "It does not run.", "unreachable": "It runs, cut off."}
+        said = {
+            "not made": "There is none.",
+            "stopped": "It does not run.",
+            "unreachable": "It cannot be used so.",
+        }
         print(said[facts.state])
     if facts.remark:
         print(safe_text(f"{facts.remark[:1].upper()}{facts.remark[1:]}"))
     if facts.state == "unreachable":
-        print("To connect to it again: pybox-kernel vm start")
+        print("To mend that: pybox-kernel vm start")

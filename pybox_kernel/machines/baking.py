@@ -66,6 +66,7 @@ def replace(
     fresh = QemuMachine(folder.with_name(folder.name + ".new"))
     former = folder.with_name(folder.name + ".old")
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    machine.trust()
     with file_lock(folder.with_name(folder.name + ".lock")):
         if machine.alive():
             raise SetupError("The private machine is running.", "Stop it first: `pybox-kernel vm stop`.")

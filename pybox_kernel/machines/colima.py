@@ -200,6 +200,10 @@ class ColimaMachine:
         """Where what is in force, by the files that Colima and Lima wrote, is not what was asked for."""
         colima = [self._colima / PROFILE / "colima.yaml", self._lima / "colima.yaml"]
         found = [why for path in colima if path == colima[0] or path.exists() for why in wrong_in_colima(read(path))]
+        # Lima adds these to what is in lima.yaml, for each of its machines, and writes it down nowhere.
+        for name in ("override.yaml", "default.yaml"):
+            if set_in(self._lima.parent / "_config" / name):
+                found.append(f"Lima's own {name} has settings for it")
         return tuple(dict.fromkeys([*found, *wrong_in_lima(read(self._lima / "lima.yaml"), self.socket.parent)]))
 
 
@@ -211,6 +215,18 @@ def read(path: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def set_in(path: Path) -> bool:
+    """Whether anything is set there, or may be: it cannot be read, or is no list of settings."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST_FILE)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return any(line.strip() and not line.lstrip().startswith(b"#") for line in text.splitlines())
 
 
 def wrong_in_colima(found: dict[str, Any]) -> list[str]:

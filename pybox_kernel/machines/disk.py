@@ -120,11 +120,11 @@ def make(folder: Path, progress: Progress) -> None:
         public = (folder / "host_key.pub").read_text().split()
         (folder / "known_hosts").write_text(f"pybox {public[0]} {public[1]}\n")
         run(command(folder, work), work, progress)
-        with tarfile.open(work / "machine.tar") as parts:
+        with tarfile.open(folder / "machine.tar") as parts:
             for part in PARTS:
                 parts.extract(part, folder, filter="data")
                 (folder / part).chmod(0o600)
-    for name in ("host_key", "host_key.pub"):
+    for name in ("host_key", "host_key.pub", "machine.tar"):
         (folder / name).unlink()
     write_record(folder, DiskRecord(recipe_sha256=recipe_sha256(), made_at=datetime.now(UTC), images=()))
 
@@ -147,10 +147,11 @@ def command(folder: Path, work: Path) -> list[str]:
         *(f"--include={','.join(PACKAGES)}", f"--aptopt={work / 'apt.conf'}"),
         '--aptopt=Apt::Install-Recommends "false"',
         *("--dpkgopt=force-unsafe-io", *(f"--dpkgopt=path-exclude={pattern}" for pattern in without)),
-        '--customize-hook=mkdir -p "$1/usr/lib/pybox"',
+        # The disk holds the machine's own key, and others may look into the folder of the root.
+        '--customize-hook=mkdir -p "$1/usr/lib/pybox" && mkdir -m 700 "$1/out"',
         *(f"--customize-hook=upload {shlex.quote(str(source))} {goal}" for source, goal in uploads),
         f"--customize-hook=mib={DISK_MIB}\n{customize}",
-        f"--customize-hook=download /out/machine.tar {shlex.quote(str(work / 'machine.tar'))}",
+        f"--customize-hook=download /out/machine.tar {shlex.quote(str(folder / 'machine.tar'))}",
         *(SUITE, "-", *rootfs.mirrors(SUITE)),
     ]
 

@@ -15,7 +15,8 @@ __all__ = ["LONGEST_SOCKET_PATH", "Accelerator", "Clock", "Machine", "MachineFac
 Progress = Callable[[str], None]
 
 MachineState = Literal["not made", "stopped", "running", "unreachable"]
-"""``unreachable``: it runs, and the connection to its engine does not; ``start`` makes that anew."""
+"""``unreachable``: it is there and not to be used: its engine does not answer, or others could have changed it.
+``start`` mends the first, and says what to do about the other."""
 
 Accelerator = Literal["kvm", "tcg", "vz"]
 """Who runs the machine's processor: Linux's KVM, QEMU's emulator alone, or macOS's Virtualization framework."""

@@ -27,6 +27,7 @@ from pybox_kernel.machines import control, monitor
 from pybox_kernel.machines.control import Lost
 from pybox_kernel.machines.hardware import PROCESSORS, QEMU, Choice, choose, command, remember
 from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, MachineFacts, MachineState, Progress
+from pybox_kernel.machines.ownership import doubt
 from pybox_kernel.machines.packages import install_line, missing_to_run
 
 __all__ = ["RUNS_CGROUP", "QemuMachine"]
@@ -76,6 +77,8 @@ class QemuMachine:
         return (self.folder / "disk.json").is_file()
 
     def status(self) -> MachineFacts:
+        if why := doubt(self.folder):
+            return self._facts("unreachable", why)
         if not self.made():
             return self._facts("not made", "Make it: `pybox-kernel vm build`.")
         if not self.alive():
@@ -124,7 +127,17 @@ class QemuMachine:
             os.close(lock)
         return False
 
+    def trust(self) -> None:
+        """Raises SetupError where somebody else could have changed the machine."""
+        if why := doubt(self.folder):
+            raise SetupError(
+                f"The private machine is not this user's alone: {why}.",
+                "Remove it or give it back to this user, and see that PYBOX_HOME is for this user alone; "
+                "then `pybox-kernel vm build`.",
+            )
+
     def start(self, progress: Progress) -> MachineFacts:
+        self.trust()
         if not self.made():
             raise SetupError("There is no private machine yet.", "Make it: `pybox-kernel vm build`.")
         with file_lock(self._starting):
@@ -258,6 +271,7 @@ class QemuMachine:
         )
 
     def stop(self) -> bool:
+        self.trust()
         if not self.folder.is_dir():
             return False
         with file_lock(self._starting):

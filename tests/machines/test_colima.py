@@ -185,6 +185,19 @@ def test_settings_changed_since_are_seen_before_the_next_use(
     assert why in caught.value.message
 
 
+@case("mac-config-ignored")
+@pytest.mark.parametrize("name", ["override.yaml", "default.yaml"])
+def test_what_lima_adds_for_all_its_machines_is_seen_too(name: str, mac: Mac) -> None:
+    folder = mac.home / ".colima" / "_lima" / "_config"
+    folder.mkdir(parents=True)
+    (folder / name).write_text("# nothing is set\n\n")
+    assert mac.start().state == "running"
+    (folder / name).write_text("mounts:\n- location: ~\n  writable: true\n")
+    assert mac.machine.status().state == "unreachable"
+    with pytest.raises(SetupError, match=name):
+        mac.machine.start(lambda _: None)
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"[", b"- 1", b"a: &a [*a]", b"\xff\xfe", b"!!python/object/apply:os.getcwd []"]
 )
