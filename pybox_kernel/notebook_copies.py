@@ -38,6 +38,7 @@ DEEPEST: Final = 16
 LONGEST_PART: Final = 80
 """Characters of one part of a copy's name."""
 ARCHIVES: Final = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
+MOST_NAMED: Final = 20
 PUNCTUATION: Final = frozenset(" ._-()+,=")
 
 
@@ -49,11 +50,12 @@ Text = Annotated[str, Field(max_length=4096)]
 
 
 class Place(Record):
-    """Which folder a record is of."""
+    """Which folder a record is of, and of which folder or notebook it has the copies."""
 
     folder: str
     device: int
     inode: int
+    source: str
 
 
 class Copied(Record):
@@ -85,6 +87,8 @@ class Copies(NamedTuple):
     """Files that are no notebooks, and were not copied."""
     archives: Sequence[str]
     """Those of them that may hold notebooks. Safe to show."""
+    links: Sequence[str]
+    """Those that lead to folders. Safe to show."""
     unfinished: str
     """Why not everything was looked at, as a sentence; empty where it was."""
 
@@ -101,6 +105,7 @@ class Reading:
     def __init__(self) -> None:
         self.others = 0
         self.archives: list[str] = []
+        self.links: list[str] = []
         self.unfinished = ""
         self._entries = 0
         self._notebooks = 0
@@ -128,7 +133,7 @@ class Reading:
             os.close(folder)
 
     def _walk(self, folder: int, above: tuple[str, ...]) -> Iterator[Found]:
-        for part in self._names(folder):
+        for part in self._names(folder, above):
             mode = 0
             with suppress(OSError):
                 mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
@@ -140,29 +145,49 @@ class Reading:
                 yield Found((*above, part), lambda part=part: read_notebook(folder, part))  # type: ignore[misc]
             elif not stat.S_ISDIR(mode):
                 self.others += 1
-                if part.lower().endswith(ARCHIVES) and len(self.archives) < 20:
-                    self.archives.append(safe_name("/".join((*above, part)), 100))
+                shown = safe_name("/".join((*above, part)), 100)
+                if part.lower().endswith(ARCHIVES) and len(self.archives) < MOST_NAMED:
+                    self.archives.append(shown)
+                if stat.S_ISLNK(mode) and leads_to_a_folder(folder, part) and len(self.links) < MOST_NAMED:
+                    self.links.append(shown)
             elif len(above) >= DEEPEST:
                 self.unfinished = f"Some folders lie over {DEEPEST} deep, and were not looked at."
             else:
-                with suppress(OSError):
+                try:
                     below = os.open(part, FOLDER, dir_fd=folder)
-                    try:
-                        yield from self._walk(below, (*above, part))
-                    finally:
-                        os.close(below)
+                except OSError as error:
+                    self._not_read((*above, part), error)
+                    continue
+                try:
+                    yield from self._walk(below, (*above, part))
+                finally:
+                    os.close(below)
 
-    def _names(self, folder: int) -> Sequence[str]:
+    def _names(self, folder: int, above: tuple[str, ...]) -> Sequence[str]:
         names = []
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                self._entries += 1
-                if self._entries > MOST_ENTRIES:
-                    self.unfinished = f"There are over {MOST_ENTRIES:,} files; the rest was not looked at."
-                    break
-                if not entry.name.startswith(".") or entry.name.lower().endswith(".ipynb"):
-                    names.append(entry.name)
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    self._entries += 1
+                    if self._entries > MOST_ENTRIES:
+                        self.unfinished = f"There are over {MOST_ENTRIES:,} files; the rest was not looked at."
+                        break
+                    if not entry.name.startswith(".") or entry.name.lower().endswith(".ipynb"):
+                        names.append(entry.name)
+        except OSError as error:
+            self._not_read(above, error)
         return sorted(names)
+
+    def _not_read(self, parts: tuple[str, ...], error: OSError) -> None:
+        shown = safe_name("/".join(parts), 100)
+        self.unfinished = f"The folder {shown} was not looked at: {error.strerror}."
+
+
+def leads_to_a_folder(folder: int, part: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(part, dir_fd=folder).st_mode)
+    except OSError:
+        return False
 
 
 def cannot_read(path: Path, error: OSError | ValueError) -> OptionError:
@@ -203,8 +228,9 @@ def copy_all(path: Path, target: Path, home: Path, kernel: str, told: Callable[[
     try:
         (home / "opened").mkdir(parents=True, exist_ok=True, mode=0o700)
         with file_lock(home / "opened" / "lock"):
-            writing = Writing(target, home / "opened", kernel)
+            writing = None
             for found in reading.notebooks(path):
+                writing = writing or Writing(target, path, home / "opened", kernel)
                 outcomes.append(writing.take(found))
                 told(outcomes[-1])
     except OSError as error:
@@ -212,11 +238,13 @@ def copy_all(path: Path, target: Path, home: Path, kernel: str, told: Callable[[
             f"{safe_name(error.filename or str(target), 200)} cannot be written: {error.strerror}.",
             "Make room, or name another folder with --to.",
         ) from error
-    return Copies(target, tuple(outcomes), reading.others, tuple(reading.archives), reading.unfinished)
+    return Copies(
+        target, tuple(outcomes), reading.others, tuple(reading.archives), tuple(reading.links), reading.unfinished
+    )
 
 
 class Writing:
-    def __init__(self, target: Path, records: Path, kernel: str) -> None:
+    def __init__(self, target: Path, source: Path, records: Path, kernel: str) -> None:
         self._kernel = kernel
         self._done: dict[str, Copied] = {}
         self._taken: set[str] = set()
@@ -224,20 +252,33 @@ class Writing:
         self._target = target.resolve()
         self._record = records / f"{hashlib.sha256(os.fsencode(self._target)).hexdigest()[:32]}.jsonl"
         facts = self._target.stat()
-        place = Place(folder=repr(str(self._target)), device=facts.st_dev, inode=facts.st_ino)
+        self._place = Place(
+            folder=repr(str(self._target)),
+            device=facts.st_dev,
+            inode=facts.st_ino,
+            source=repr(os.path.realpath(source)),
+        )
         if any(self._target.iterdir()):
-            self._go_on(place)
+            self._go_on()
         else:
-            self._record.write_text(place.model_dump_json() + "\n", encoding="utf-8")
+            self._record.write_text(self._place.model_dump_json() + "\n", encoding="utf-8")
 
-    def _go_on(self, place: Place) -> None:
+    def _go_on(self) -> None:
         shown = safe_name(str(self._target), 200)
-        try:
+        known, rest = None, []
+        with suppress(OSError, ValueError):
             first, *rest = self._record.read_text(encoding="utf-8").splitlines()
-            known = Place.model_validate_json(first) == place
-        except (OSError, ValueError):
-            known, rest = False, []
-        if not known:
+            known = Place.model_validate_json(first)
+        if (
+            known is not None
+            and known == self._place.model_copy(update={"source": known.source})
+            and known != self._place
+        ):
+            raise OptionError(
+                f"{shown} has the copies of {safe_name(known.source, 200)}, which is something else.",
+                "Name a new folder with --to.",
+            )
+        if known != self._place:
             raise OptionError(
                 f"{shown} is not empty, and `pybox-kernel open` did not make what is in it.",
                 "Name a new folder with --to.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -38,8 +39,10 @@ def open_notebooks(options: argparse.Namespace) -> int:
     if not options.only_copy:
         check_lab()
     path = Path(options.path).absolute()
-    target = Path(options.to).absolute() if options.to else path.with_name(f"{path.stem}-opened")
-    if target == path or path in target.parents or target in path.parents:
+    if path.name in ("", ".."):
+        path = real(path)
+    target = Path(options.to).absolute() if options.to else path.parent / beside(path)
+    if real(target) == real(path) or real(path) in real(target).parents or real(target) in real(path).parents:
         raise OptionError("The copies cannot be in the folder that they are copies of.", "Name another with --to.")
     home = home_folder().absolute()
     copies = copy_all(path, target, home, KERNELS[options.image], show)
@@ -55,6 +58,15 @@ def open_notebooks(options: argparse.Namespace) -> int:
     print("JupyterLab starts, with sealed kernels only; Ctrl-C here ends it.", flush=True)
     first = made[0].copy_name if len(made) == 1 else ""
     return run_lab(target.resolve(), home, first=first, browser=not options.no_browser)
+
+
+def beside(path: Path) -> str:
+    """What the folder with the copies is called: by the whole name of another folder, which may have a dot in it."""
+    return f"{path.name if path.is_dir() else path.stem}-opened"
+
+
+def real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def show(outcome: Outcome) -> None:
@@ -83,6 +95,8 @@ def ending(copies: Copies, made: Sequence[Copied]) -> Iterator[str]:
     yield f"{counted(len(made), 'notebook')} copied{others}." if copies.outcomes else "There is no notebook in it."
     if copies.others:
         yield f"{counted(copies.others, 'file')} of other kinds not copied."
+    if copies.links:
+        yield f"Links, which are not followed: {', '.join(copies.links)}."
     if copies.archives:
         yield f"Not looked into: {', '.join(copies.archives)}. To open notebooks in there, unpack it first."
     if copies.unfinished:

@@ -67,6 +67,8 @@ def test_again_goes_on_and_says_what_was_there(given: Path, capsys: pytest.Captu
         ("given/a.ipynb", "given/a.ipynb"),
         ("given", ""),
         ("missing", "x"),
+        ("given/..", "given/copies"),
+        ("missing/../given", "given/copies"),
     ],
 )
 def test_what_cannot_be_is_wrong_usage(given: Path, path: str, target: str) -> None:
@@ -78,3 +80,38 @@ def test_a_folder_without_notebooks_is_wrong_usage(given: Path, capsys: pytest.C
     (given / "a.ipynb").rename(given / "a.txt")
     assert opened(given) == 2
     assert "There is no notebook in it." in capsys.readouterr().out
+
+
+def test_a_path_that_ends_in_no_name_is_that_of_its_folder(given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (given / "below").mkdir()
+    monkeypatch.chdir(given / "below")
+    assert opened("..") == 0
+    assert (given.with_name("given-opened") / "a.ipynb").exists()
+    assert opened("/") == 2
+
+
+def test_two_folders_whose_names_begin_alike_have_copies_of_their_own(given: Path) -> None:
+    for name in ("kim.ada", "kim.ben"):
+        (given / name).mkdir()
+        (given / name / "a.ipynb").write_text(json.dumps(document(code(name))))
+        assert opened(given / name) == 0
+        assert name in (given / f"{name}-opened" / "a.ipynb").read_text()
+
+
+def test_copies_of_one_folder_are_not_gone_on_with_for_another(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = given.with_name("given.ipynb")
+    alone.write_text(json.dumps(document(code("other"))))
+    assert opened(given) == 0
+    assert opened(alone) == 2
+    assert "has the copies of" in capsys.readouterr().err
+    assert "other" not in (given.with_name("given-opened") / "a.ipynb").read_text()
+
+
+def test_links_to_folders_are_named_and_where_there_is_nothing_nothing_is_made(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (given / "ann").symlink_to(given)
+    assert opened(given) == 0
+    assert "Links, which are not followed: ann." in capsys.readouterr().out
+    assert opened(given.with_name("missing")) == 2
+    assert not given.with_name("missing-opened").exists()
