@@ -12,11 +12,11 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from pybox_kernel.errors import SourceError
 from pybox_kernel.panel_state import is_as_it_was
-from pybox_kernel.shown_outputs import KINDS, data_entries, entries_of, shows_nothing, text_of
+from pybox_kernel.shown_outputs import KINDS, data_entries, entries_of, layout_of, shows_nothing, text_of
 from pybox_kernel.signing_keys import KeyRing
 from pybox_kernel.statement import Claim, Statement, digest_of_look, digest_of_source, short, signed_bytes, whole
 
-__all__ = ["MOST_BYTES", "MOST_CELLS", "CellCheck", "Verdict", "check_cells", "read_notebook"]
+__all__ = ["MOST_BYTES", "MOST_CELLS", "CellCheck", "Verdict", "check_cells", "read_notebook", "without_doubles"]
 
 MOST_BYTES: Final = 64 << 20
 MOST_PARTS: Final = 4_000_000
@@ -91,6 +91,7 @@ class Doubled(ValueError):
 
 
 def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For the reader of JSON. Raises ValueError."""
     found = dict(pairs)
     if len(found) != len(pairs):  # of two with one name, one program sees the first, another the last
         raise Doubled("something in it has one name twice")
@@ -204,7 +205,7 @@ def shown_by(stated: Statement, output: Mapping[str, Any], states: Mapping[str, 
     """The forms of the receipt that the output has, by their MIME types; beside them it may have the panel that is
     stated. None where it shows anything else."""
     data = output.get("data")
-    if output.get("output_type") != "display_data" or not isinstance(data, dict):
+    if output.get("output_type") != "display_data" or not isinstance(data, dict) or layout_of(output):
         return None
     rest = dict(data)
     view = rest.pop(VIEW, None)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["KINDS", "data_entries", "digest", "entries_of", "shows_nothing", "text_of"]
+__all__ = ["KINDS", "data_entries", "digest", "entries_of", "layout_of", "shows_nothing", "text_of"]
 
 KINDS: Final = {
     "stdout": "what it printed",
@@ -24,6 +24,9 @@ KINDS: Final = {
 """The first word of an entry, and what it is of."""
 
 DATA: Final = {"display_data": "display", "execute_result": "result"}
+
+LAYOUT: Final = frozenset({"height", "isolated", "needs_background", "unconfined", "width"})
+"""Metadata of an output that say how pages draw it. PyBox gives it none."""
 
 Output = Mapping[str, Any]
 """As nbformat has it: ``output_type``, and the content of Jupyter's message of that name."""
@@ -71,10 +74,14 @@ def joined(outputs: Sequence[Output]) -> Iterator[tuple[str, list[bytes]]]:
             if not isinstance(lines, list | tuple):
                 raise ValueError("an error without its lines")
             words = (output.get("ename"), output.get("evalue"), *lines)
-            yield "error", [encoded(text_of(word)) for word in words]
+            if not all(isinstance(word, str) for word in words):  # no client divides them
+                raise ValueError("an error whose words are none")
+            yield "error", list(map(encoded, words))
         elif kind in DATA:
             data = data_of(output)
-            yield DATA[kind], [part for mime in sorted(data) for part in parts_of(mime, data[mime])]
+            parts = [part for mime in sorted(data) for part in parts_of(mime, data[mime])]
+            layout = layout_of(output)
+            yield DATA[kind], [*parts, *(parts_of("layout", layout) if layout else ())]
         else:
             raise ValueError("an output of an unknown kind")
     if name:
@@ -94,6 +101,13 @@ def data_of(output: Output) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise ValueError("a display without data")
     return data
+
+
+def layout_of(output: Output) -> Mapping[str, Any]:
+    """What its metadata say of how it is drawn: a picture as small as a dot, or HTML in a frame of its own."""
+    said = output.get("metadata")
+    found = said.items() if isinstance(said, Mapping) else ()
+    return {name: value for name, value in found if value not in (None, {}) and (name in LAYOUT or "/" in name)}
 
 
 def text_of(text: object) -> str:

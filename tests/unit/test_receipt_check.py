@@ -133,6 +133,28 @@ def test_no_forged_receipt_is_believed(forged: Forged, keys: SigningKeys, ring: 
     assert any(forged.said in found for found in said), said
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [{"image/png": {"width": 1}}, {"text/plain": {"x": 1}}, {"width": 0}, {"isolated": True}],
+)
+def test_what_pages_are_told_to_draw_otherwise_is_altered(
+    metadata: dict[str, Any], lesson: bytes, ring: KeyRing
+) -> None:
+    for output in (-2, -1):
+        document = json.loads(lesson)
+        document["cells"][-1]["outputs"][output]["metadata"].update(metadata)
+        assert verdicts(document, ring) == [*WELL[:-1], "altered"]
+
+
+@pytest.mark.parametrize("change", [{"traceback": [["line 1"], "2"]}, {"ename": ["En", "ds"]}, {"evalue": ["it"]}])
+def test_an_error_in_pieces_is_altered(change: dict[str, Any], lesson: bytes, ring: KeyRing) -> None:
+    """Pages put commas between them."""
+    document = json.loads(lesson)
+    [error] = [it for it in document["cells"][2]["outputs"] if it["output_type"] == "error"]
+    error.update(change)
+    assert verdicts(document, ring) == [WELL[0], "altered", *WELL[2:]]
+
+
 @pytest.mark.usefixtures("_no_widgets")
 def test_a_live_panel_is_believed_and_so_is_the_receipt_without_it(keys: SigningKeys, ring: KeyRing) -> None:
     document = Author(keys, panels=True).notebook()

@@ -55,6 +55,14 @@ def test_what_is_no_receipt_is_said(keys: SigningKeys) -> None:
         assert check_receipt(data, keys.ring()).verdict == "no receipt"
 
 
+def test_of_two_values_with_one_name_none_counts(keys: SigningKeys) -> None:
+    """One program takes the first, another the last."""
+    text = signed(receipt(), keys).to_json()
+    forged = text.replace('"oom_kills":0', '"oom_kills":1,"oom_kills":0')
+    assert forged != text
+    assert check_receipt(forged.encode(), keys.ring()).verdict == "no receipt"
+
+
 def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     parts = document.items() if isinstance(document, dict) else enumerate(document)
     for name, value in parts:
