@@ -82,7 +82,7 @@ def notebooks_in(folder: Path, left_out: list[str]) -> Iterator[Path]:
                     if entry.name.startswith("."):
                         continue
                     if entry.is_symlink():
-                        if is_notebook:
+                        if is_notebook or entry.is_dir():
                             left_out.append(f"{safe_name(entry.path, 200)}: a link")
                     elif entry.is_dir(follow_symlinks=False):
                         waiting.append((Path(entry.path), depth + 1))
@@ -108,7 +108,8 @@ def place_of(path: Path, folder: Path) -> Place:
 def never_graded(course: Path) -> Iterator[Place]:
     for path in (course / SUBMITTED).glob("[!.]*/[!.]*"):
         student, assignment = path.parts[-2:]
-        if path.is_dir() and not (course / GRADED / student / assignment).is_dir():
+        # An empty one is left where nbgrader was killed before it wrote the first notebook.
+        if path.is_dir() and not any((course / GRADED / student / assignment).glob("*.ipynb")):
             yield Place(path, student, assignment)
 
 
@@ -132,11 +133,9 @@ def line_of(check: CellCheck, cell: Mapping[str, Any]) -> CellLine | None:
     if check.verdict == "nothing shown":
         return CellLine(name, begins, "never run", "·", "Never run") if begins else None
     stated = check.statement or claimed(cell)
-    if stated is not None and stated.ran is None:
-        return None
     ran = stated.ran if stated is not None else None
-    if check.verdict == "unchanged" and ran is not None:
-        return line_of_a_run(name, begins, ran, "as made here", "")
+    if check.verdict == "unchanged":
+        return line_of_a_run(name, begins, ran, "as made here", "") if ran is not None else None
     why = safe_name("; ".join(check.found), 300)
     if ran is not None:
         return line_of_a_run(name, begins, ran, check.verdict, why)

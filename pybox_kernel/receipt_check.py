@@ -119,7 +119,7 @@ def check_cell(place: int, cell: Mapping[str, Any], ring: KeyRing, states: Mappi
         source = text_of(cell.get("source"))
     except ValueError:
         return CellCheck(place, number, "", "no receipt", ("the cell cannot be read",))
-    begins = next((line for line in source[:2000].split("\n") if line.strip()), "")[:200]
+    begins = source.lstrip()[:200].partition("\n")[0]
     outputs = cell.get("outputs", [])
     if not isinstance(outputs, list) or not all(isinstance(output, dict) for output in outputs):
         return CellCheck(place, number, begins, "no receipt", ("its outputs cannot be read",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -34,6 +35,9 @@ CSV_HEADINGS: Final = (
 HTML_BEGINS: Final = "<!doctype html>\n<!-- A report of pybox-kernel -->\n"
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a spreadsheet takes for the beginning of a formula, and runs."""
+LATER: Final = re.compile(rf"(;[\s\"']*)(?=[{re.escape(''.join(FORMULAS))}])")
+"""Where one begins for a spreadsheet that parts cells by semicolons, as it does in many countries."""
+MOST_NAMED: Final = 20
 
 WORDS: Final[Mapping[Kind, str]] = {
     "well": "ended normally",
@@ -158,7 +162,8 @@ class ClassReport(NamedTuple):
                 "`nbgrader autograde ASSIGNMENT --student NAME --force` runs it."
             )
         if self.left_out:
-            yield "Not looked into: " + "; ".join(self.left_out)
+            more = [f"and {len(self.left_out) - MOST_NAMED:,} more"] if len(self.left_out) > MOST_NAMED else []
+            yield "Not looked into: " + "; ".join([*self.left_out[:MOST_NAMED], *more])
 
 
 def to_text(report: ClassReport, *, every_cell: bool = False) -> str:
@@ -197,6 +202,7 @@ def to_csv(report: ClassReport) -> str:
 
 
 def as_text(text: str) -> str:
+    text = LATER.sub(r"\1'", text)
     return f"'{text}" if text.startswith(FORMULAS) else text
 
 

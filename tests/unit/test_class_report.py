@@ -17,7 +17,7 @@ from pybox_kernel.render.class_table import ClassReport, to_csv, to_html, to_tex
 from pybox_kernel.signing_keys import SigningKeys
 from pybox_kernel.statement import Claim, Ran
 from tests.hostile_notebooks import FILES, SPECIAL
-from tests.statements import STATED
+from tests.statements import STATED, Author, Cell
 
 CONTROLS = re.compile(r"(?!\n|\r\n)[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -71,6 +71,7 @@ def test_of_a_course_of_nbgraders_the_graded_ones_are_reported_and_those_that_we
     for folder in ("source", "release", "submitted/ada", "submitted/ben", "autograded/ada", "feedback/ada"):
         put(tmp_path / folder / "ps1" / "a.ipynb")
     put(tmp_path / "autograded" / "ada" / "ps1" / ".ipynb_checkpoints" / "a.ipynb")
+    (tmp_path / "autograded" / "ben" / "ps1").mkdir(parents=True)
     found = find(tmp_path)
     graded = tmp_path / "autograded" / "ada" / "ps1" / "a.ipynb"
     assert found.notebooks == [Place(graded, "ada", "ps1")]
@@ -94,8 +95,8 @@ def test_links_and_deep_folders_are_named_and_not_followed(tmp_path: Path) -> No
     (folder / "link.ipynb").symlink_to(tmp_path / "elsewhere" / "a.ipynb")
     found = find(folder)
     assert found.notebooks == []
-    assert len(found.left_out) == 2
-    assert any("a link" in text for text in found.left_out)
+    assert len(found.left_out) == 3
+    assert {f"{folder / name}: a link" for name in ("link", "link.ipynb")} < set(found.left_out)
     assert any("folders deep" in text for text in found.left_out)
 
 
@@ -126,8 +127,18 @@ def test_a_receipt_that_was_not_made_here_is_what_its_file_says(tmp_path: Path) 
     assert not first.is_plain
 
 
-def test_a_word_to_pybox_is_no_cell_of_the_report(tmp_path: Path) -> None:
-    assert lines(put(tmp_path / "a.ipynb", code("%pybox use", 1, [stated(None, signed=False)]))) == []
+def test_a_word_to_pybox_is_no_cell_of_the_report_and_what_only_says_so_is_one(tmp_path: Path) -> None:
+    author = Author(SigningKeys())
+    made = author.cell(Cell("%pybox use", [], None))
+    assert lines(put(tmp_path / "a.ipynb", made)) == []
+    for cell in ({**made, "source": "1 / 0"}, code("1 / 0", 1, [stated(None, signed=False)])):
+        [(_, kind, ended, receipt)] = lines(put(tmp_path / "a.ipynb", cell))
+        assert (kind, ended) == ("not known", "Not known")
+        assert receipt in ("altered", "not made here")
+
+
+def test_a_program_that_begins_far_below_is_one(tmp_path: Path) -> None:
+    assert lines(put(tmp_path / "a.ipynb", code("\n" * 5000 + "1 / 0"))) == [("1", "never run", "Never run", "")]
 
 
 def test_outputs_without_a_receipt_are_not_known_and_their_error_is_named_safely(tmp_path: Path) -> None:

@@ -79,6 +79,12 @@ def test_csv_has_a_line_for_each_cell_and_for_each_notebook_without_any() -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["x=1;=1+1", "x; \"'=1+1", 'a";@A1', "a;;-1"])
+def test_nor_where_it_parts_cells_by_semicolons(text: str) -> None:
+    line = to_csv(ClassReport([Submission("ada", "", text, ())])).splitlines()[1]
+    assert not any(part.strip(" \"'").startswith(("=", "@", "-")) and "'" not in part for part in line.split(";"))
+
+
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_no_text_in_csv_is_a_formula_to_a_spreadsheet(sign: str) -> None:
     text = f"{sign}cmd|' /C calc'!A0,\"\n{sign}1"
