@@ -158,9 +158,10 @@ class Box:
         self.connection = self.engine.attach(self.id)
         self.engine.start(self.id)
 
-    def verify(self, report: Mapping[str, Any]) -> None:
+    def verify(self, report: Mapping[str, Any], again: Callable[[], Mapping[str, Any]] | None = None) -> None:
         """The kernel's view of the living box, and the warden's. Raises SealError if anything differs or is unread,
-        BoxError if it does not run, or no longer as the very process of the look before this one."""
+        BoxError if it does not run, or no longer as the very process of the look before this one. ``again`` gives what
+        the warden finds now in a box that has waited; a box that is halted is not asked."""
         assert self.id is not None
         at_the_same_time = self._begin_to_look()
         record = self.engine.inspect(self.id)
@@ -182,6 +183,9 @@ class Box:
             boundary_look(self.engine.place, self.boundary),
         )
         self.kernel_look = Look(seen.checked + around.checked, (*around.differences, *seen.differences))
+        if again is not None:
+            self._require(self.engine_look, self.kernel_look)
+            report = {**report, "again": again()}
         self.inside_look = inside_look(self.policy, report)
         self._require(self.engine_look, self.kernel_look, self.inside_look)
         process = Process(pid, self.sight.started, self.sight.boot_id)

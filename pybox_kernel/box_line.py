@@ -30,7 +30,13 @@ class Line:
         self._reader = FrameReader(MOST_BYTES)
         self._outgoing = bytearray()
         self._answered = 0
-        self._wake_reader, self._wake_writer = socket.socketpair()
+        try:
+            self._wake_reader, self._wake_writer = socket.socketpair()
+        except OSError as error:
+            raise BoxError(
+                f"This computer has no room for another connection: {error.strerror}.",
+                "Close files or notebooks that are not needed, then run the cell again.",
+            ) from error
         self._wake_reader.setblocking(False)
         self._wake_writer.setblocking(False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
-__all__ = ["client", "first_word"]
+__all__ = ["client", "first_word", "speaks_within"]
 
 BASE = "http+docker://localhost"
 
@@ -105,3 +106,10 @@ def first_word(address: str, seconds: float) -> dict[str, Any]:
         return answer
     finally:
         asking.close()
+
+
+def speaks_within(answer: Any, seconds: float) -> bool:
+    """Whether there is more of an answer to read by then, or its end."""
+    poll = select.poll()  # ``select`` knows no descriptor above 1023
+    poll.register(answer, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))

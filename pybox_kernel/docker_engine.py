@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import http.client
-import select
 import socket
 import threading
 import weakref
@@ -206,7 +205,7 @@ class DockerRemoval:
             if self._answer.status_code == requests.codes.not_found:
                 return None
             self._answer.raise_for_status()
-            if not select.select([self._answer.raw], [], [], seconds)[0]:
+            if not docker_client.speaks_within(self._answer.raw, seconds):
                 raise TimeoutError
             return int(self._answer.json()["StatusCode"])
 

@@ -153,10 +153,12 @@ class Pool:
             try:
                 kept.place.release()
                 with timeline.step("seal checked again"):
-                    kept.waiting.look_again()
+                    kept.waiting.look_again(stop)
                 return kept.waiting
             except PyBoxError as error:
                 self._discard(kept)
+                if isinstance(error, Stopped):
+                    raise
                 if not isinstance(error, (BoxEnded, EngineError)):
                     self._refused(error)
             except BaseException:

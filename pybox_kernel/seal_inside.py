@@ -13,6 +13,7 @@ __all__ = ["inside_look"]
 
 EROFS: Final = 30
 EACCES: Final = 13
+FOLDERS: Final = ("/box", "/tmp", "/dev/shm")  # noqa: S108
 DEVICES: Final = frozenset(
     {"console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
      "tty", "urandom", "zero"}
@@ -31,11 +32,8 @@ def inside_look(policy: Policy, report: Mapping[str, Any]) -> Look:
     compare.require("writing to /dev", "refused", answer(write.get("/dev")), met=write.get("/dev") == EACCES)
     for place in ("/box", "/tmp"):  # noqa: S108
         compare.require(f"writing to {place}", "allowed", answer(write.get(place)))
-    for place, size in (
-        ("/box", policy.work_bytes),
-        ("/tmp", policy.temporary_bytes),  # noqa: S108
-        ("/dev/shm", policy.shared_memory_bytes),  # noqa: S108
-    ):
+    sizes = (policy.work_bytes, policy.temporary_bytes, policy.shared_memory_bytes)
+    for place, size in zip(FOLDERS, sizes, strict=True):
         compare.require(f"room in {place}", {"bytes": size, "inodes": policy.inodes}, room.get(place))
     paths = sorted({line.rpartition(":")[2] for line in str(part(report, "files").get("cgroup")).splitlines()})
     compare.require("view of other cgroups", ["/"], paths)
@@ -45,8 +43,27 @@ def inside_look(policy: Policy, report: Mapping[str, Any]) -> Look:
     compare.require("open files at start", [0, 1, 2, 3], report.get("descriptors"))
     devices = report.get("devices")
     compare.require("devices", "only the plain ones", unknown_devices(devices), met=unknown_devices(devices) == [])
+    compare_rest(compare, report)
     compare.require("timer out of the program's reach", 0, report.get("dumpable"))
     return compare.look()
+
+
+def compare_rest(compare: Comparison, report: Mapping[str, Any]) -> None:
+    """What must be as it was when the box got ready: ``report`` has under "again" what it is now, if it has waited."""
+    rest = part(report, "rest")
+    now = part(report, "again") if "again" in report else rest
+    newest, newest_now = rest.get("newest"), now.get("newest")
+    same = isinstance(newest, str) and newest == newest_now
+    compare.require("programs begun in it", "none since it was ready", "some" if newest_now else None, met=same)
+    taken, taken_now = part(rest, "taken"), part(now, "taken")
+    for place in FOLDERS:
+        found = taken_now.get(place)
+        compare.require(
+            f"taken in {place}", taken.get(place), found, met=found is not None and found == taken.get(place)
+        )
+    state = now.get("runner")
+    found = "halted" if state in ("T", "t") else state
+    compare.require("the process for the program", "waiting", found, met=state in ("R", "S", "D"))
 
 
 def answer(number: object) -> object:

@@ -19,6 +19,8 @@ from pybox_kernel.timeline import Timeline
 __all__ = ["WaitingBox"]
 
 READY_SECONDS: Final = 30.0
+AGAIN_SECONDS: Final = 5.0
+"""For an answer that takes a millisecond where nothing has halted the box."""
 
 
 class WaitingBox:
@@ -59,15 +61,15 @@ class WaitingBox:
         try:
             box.expect_removal()
             with timeline.step("ready"):
-                self._report = self._await_report(stop)
+                self._report = self._await_report(stop, READY_SECONDS)
         finally:
             stop.on_set(None)
         with timeline.step("seal checked"):
             box.verify(self._report)
         self.since, self.since_utc = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
 
-    def _await_report(self, stop: Stop) -> Mapping[str, Any]:
-        line, limit = self.line, time.monotonic() + READY_SECONDS
+    def _await_report(self, stop: Stop, seconds: float) -> Mapping[str, Any]:
+        line, limit = self.line, time.monotonic() + seconds
         while True:
             stop.check()
             frames = line.frames(limit)
@@ -80,7 +82,7 @@ class WaitingBox:
                 words = line.last_words()
                 raise BoxError(f"The box ended before it was ready{words}.", "Run `pybox-kernel doctor`.")
             if time.monotonic() > limit:
-                raise BoxError(f"The box was not ready within {READY_SECONDS:g} s.", "Try again when less is running.")
+                raise BoxError(f"The box was not ready within {seconds:g} s.", "Try again when less is running.")
 
     @property
     def can_be_seen(self) -> bool:
@@ -94,13 +96,19 @@ class WaitingBox:
         except BoxError:
             return False
 
-    def look_again(self) -> None:
-        """Raises PyBoxError unless the box is the one that it was, waits, and is sealed as required now."""
+    def look_again(self, stop: Stop) -> None:
+        """Raises PyBoxError unless the box is the one that it was, waits, was left alone, and is sealed as required
+        now. Raises Stopped."""
         if not self.is_quiet():
             if self.line.closed:
                 raise BoxEnded(f"The box ended while it waited{self.line.last_words()}.", "Run the cell again.")
             raise BoxError("The box spoke before its program came.", "Run the cell again.")
-        self.box.verify(self._report)
+        self.line.send(b"Q", b"")  # it answers while the others look
+        stop.on_set(self.line.wake)
+        try:
+            self.box.verify(self._report, lambda: self._await_report(stop, AGAIN_SECONDS))
+        finally:
+            stop.on_set(None)
 
     def waited(self) -> Waited:
         """Until now."""

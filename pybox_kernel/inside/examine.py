@@ -36,6 +36,7 @@ OWN_CGROUP_FILES = (
     "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us",
     "memory.max", "memory.swap.max", "pids.max", "cpu.max",
 )  # fmt: skip
+FOLDERS = ("/box", "/tmp", "/dev/shm")
 LARGEST = 16384
 """Of one file, in bytes: several times what a sealed box has, and small enough for all in one frame."""
 
@@ -79,6 +80,29 @@ def room(path: str) -> dict[str, int | None]:
     return {"bytes": found.f_blocks * found.f_frsize, "inodes": found.f_files}
 
 
+def taken(path: str) -> list[int] | None:
+    """Blocks and inodes."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return None
+    return [found.f_blocks - found.f_bfree, found.f_files - found.f_ffree]
+
+
+def look_at_rest(runner: int) -> dict[str, Any]:
+    """What stays as it is while nobody does anything in the box, from when its runner waits.
+
+    The last word of /proc/loadavg is the newest process id of the reader's own process namespace (proc_loadavg(5)):
+    whatever is begun in the box, by ``exec`` too, and has ended since, leaves it changed.
+    """
+    load, stat = read_text("/proc/loadavg"), read_text("/proc/%d/stat" % runner)
+    return {
+        "newest": load.split()[-1] if isinstance(load, str) else None,
+        "runner": stat.rpartition(")")[2].split()[0] if isinstance(stat, str) else None,
+        "taken": {place: taken(place) for place in FOLDERS},
+    }
+
+
 def look_inside(libc: ctypes.CDLL, descriptors: list[int]) -> dict[str, Any]:
     """What the box looks like from inside, before any byte of the program has arrived."""
     files = {name: read_text("/proc/self/" + name) for name in OWN_FILES}
@@ -93,7 +117,7 @@ def look_inside(libc: ctypes.CDLL, descriptors: list[int]) -> dict[str, Any]:
         "write": {
             place: try_to_write(place) for place in ("/", "/etc", "/dev", "/usr/local/lib/pybox", "/box", "/tmp")
         },
-        "room": {place: room(place) for place in ("/box", "/tmp", "/dev/shm")},
+        "room": {place: room(place) for place in FOLDERS},
         "descriptors": descriptors,
         "devices": sorted(os.listdir("/dev"))[:64],
         "boot_id": read_text("/proc/sys/kernel/random/boot_id"),

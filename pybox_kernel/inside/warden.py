@@ -3,7 +3,8 @@
 It speaks frames with the supervisor over its own stdin and stdout: one type byte, a four-byte big-endian length, the
 payload. The program never holds either end: its streams are pipes to the warden.
 
-    to the supervisor    R ready: what the box looks like from inside (JSON)     O E  first part of stdout, stderr
+    to the supervisor    R ready: what the box looks like from inside (JSON);    O E  first part of stdout, stderr
+                           and after Q, what of that may have changed
                          v V  an event of the program: a part, the last part     o e  last part of stdout, stderr
                          P the files are in their place                          X    ended (JSON)
                          k a part of what is carried to later cells              w    a part of the values asked for
@@ -13,7 +14,7 @@ payload. The program never holds either end: its streams are pipes to the warden
                          N a part of what goes into the program before its source (``parcels``)
                          G go: the deadline in seconds, as ASCII digits          C    the source; the clock starts
                          S stop                                                  L    release: exit now
-                         B after X: the files, or their number (JSON)
+                         B after X: the files, or their number (JSON)            Q    look again, before the source
 
 Out of reach of the program, which runs under the same uid: not dumpable (no ptrace, /proc/1/mem or /proc/1/fd), every
 signal blocked (what cannot be blocked does not reach PID 1 from inside its own namespace), the scheduling and limit
@@ -39,7 +40,7 @@ import time
 sys.path.insert(0, os.path.dirname(__file__))  # -I leaves the program's own folder out
 
 from channel import CHUNK, LARGEST_FRAME, MOST_WAITING, Channel, SupervisorLost  # type: ignore[import-not-found]
-from examine import look_inside  # type: ignore[import-not-found]
+from examine import look_at_rest, look_inside  # type: ignore[import-not-found]
 from files import FilesIn, FilesOut  # type: ignore[import-not-found]
 from parcels import RECORD, SOURCE  # type: ignore[import-not-found]
 from streams import HEADER, PARCELS, Events, Kept  # type: ignore[import-not-found]
@@ -177,6 +178,8 @@ class Warden:
         elif kind == b"C" and self.started is None and self.deadline_seconds is not None and not self.files.open:
             self.started = time.monotonic()
             self.source += RECORD.pack(SOURCE, len(payload)) + payload
+        elif kind == b"Q" and self.started is None:
+            self.channel.send(b"R", json.dumps(look_at_rest(self.runner)).encode())
         elif kind == b"S":
             self.end_program("stopped")
         elif kind == b"B" and self.end_told:
@@ -276,6 +279,7 @@ class Warden:
             self.idle_turn(limit)
             if time.monotonic() > limit:
                 raise RuntimeError("the runner did not get ready")
+        report["rest"] = look_at_rest(self.runner)
         self.channel.send(b"R", json.dumps(report).encode())
         limit = time.monotonic() + self.waiting_seconds
         while self.started is None and self.how is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -442,6 +443,20 @@ def test_the_connections_of_a_thread_end_with_it(session: Session) -> None:
         in_a_thread_of_its_own()
     gc.collect()
     assert held() <= before
+
+
+def test_a_process_with_very_many_open_files_learns_how_its_box_ended(session: Session) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, before[1]))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        receipt = session.run("print(1)").receipt
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert receipt.ok
+    assert "the engine recorded exit status 0" in receipt.observed.end.evidence
 
 
 @pytest.mark.timeout(240)

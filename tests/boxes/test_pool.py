@@ -184,6 +184,15 @@ def another_program(outside: Outside, box: str) -> None:
     outside.api.exec_start(made["Id"], detach=True)
 
 
+def a_file(outside: Outside, box: str) -> None:
+    """By a program that has ended: the engine's record of the box has no trace of it."""
+    made = outside.api.exec_create(
+        box, ["/usr/local/bin/pybox-python", "-c", "open('/box/json.py', 'w').write('x = 1')"]
+    )
+    outside.api.exec_start(made["Id"])
+    assert outside.api.inspect_container(box)["ExecIDs"] is None
+
+
 def halted(outside: Outside, box: str) -> None:
     outside.api.pause(box)
 
@@ -193,13 +202,22 @@ def stopped(outside: Outside, box: str) -> None:
     os.kill(outside.api.inspect_container(box)["State"]["Pid"], signal.SIGSTOP)
 
 
+def runner_stopped(outside: Outside, box: str) -> None:
+    """Not the process that the engine knows, but that in which the program would run."""
+    first = outside.api.inspect_container(box)["State"]["Pid"]
+    (runner,) = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+    os.kill(int(runner), signal.SIGSTOP)
+
+
 @pytest.mark.parametrize(
     ("alter", "why"),
     [
         (memory, "memory: wanted 128 MB, found 256 MB"),
         (memory_of_the_kernel_alone, "number of tasks: wanted 32, found 64"),
         (another_program, "other programs started in it"),
+        (a_file, "programs begun in it"),
         (halted, "halted"),
+        (runner_stopped, "the process for the program: wanted waiting, found halted"),
         (stopped, "T (stopped)"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",

@@ -509,13 +509,21 @@ def report() -> dict[str, Any]:
         "boot_id": "x",
         "python": "3.13.1",
         "dumpable": 0,
+        "rest": rest(),
     }  # fmt: skip
+
+
+def rest(**changes: Any) -> dict[str, Any]:
+    """What the warden tells again of a box that has waited."""
+    return {"newest": "7", "runner": "S", "taken": {"/box": [0, 1], "/tmp": [0, 1], "/dev/shm": [0, 1]}, **changes}
 
 
 def test_a_report_of_a_sealed_box_shows_no_difference() -> None:
     look = inside_look(STDLIB, report())
     assert look.differences == ()
     assert look.checked >= 24
+    again = inside_look(STDLIB, {**report(), "again": rest(runner="R")})
+    assert again == look
 
 
 def test_a_down_interface_is_no_connection() -> None:
@@ -537,6 +545,13 @@ def test_each_forbidden_call_must_be_refused_as_pybox_refuses_it(probe: Any, ans
 @pytest.mark.parametrize(
     ("change", "setting", "found"),
     [
+        (lambda r: r.update(again=rest(newest="8")), "programs begun in it", "some"),
+        (lambda r: r.update(again=rest(newest=None)), "programs begun in it", "nothing"),
+        (lambda r: r["rest"].update(newest=None), "programs begun in it", "nothing"),
+        (lambda r: r["rest"].update(runner="T"), "the process for the program", "halted"),
+        (lambda r: r.update(again=rest(runner="Z")), "the process for the program", "Z"),
+        (lambda r: r.update(again=rest(taken={**rest()["taken"], "/tmp": [1, 2]})), "taken in /tmp", "1, 2"),
+        (lambda r: r["rest"]["taken"].update({"/box": None}), "taken in /box", "nothing"),
         (lambda r: r["write"].update({"/": 0}), "writing to /", "allowed"),
         (lambda r: r["write"].update({"/etc": 13}), "writing to /etc", "error 13"),
         (lambda r: r["write"].update({"/usr/local/lib/pybox": None}), "writing to /usr/local/lib/pybox", "nothing"),
