@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from pybox_kernel.errors import OptionError, SourceError
 from pybox_kernel.file_check import read_file
 from pybox_kernel.receipt_check import CellCheck, check_cells, read_notebook
+from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.class_table import CellLine, Kind, Submission
 from pybox_kernel.safe_display import safe_name
 from pybox_kernel.signing_keys import KeyRing
@@ -134,22 +135,24 @@ def line_of(check: CellCheck, cell: Mapping[str, Any]) -> CellLine | None:
         return CellLine(name, begins, "never run", "·", "Never run") if begins else None
     stated = check.statement or claimed(cell)
     ran = stated.ran if stated is not None else None
+    error, message = error_in(cell)
+    said = f"{error}: {message}" if message else error
     if check.verdict == "unchanged":
-        return line_of_a_run(name, begins, ran, "as made here", "") if ran is not None else None
+        return line_of_a_run(name, begins, ran, said, "as made here", "") if ran is not None else None
     why = safe_name("; ".join(check.found), 300)
     if ran is not None:
-        return line_of_a_run(name, begins, ran, check.verdict, why)
-    error = error_in(cell)
+        return line_of_a_run(name, begins, ran, said, check.verdict, why)
     ended = f"Not known; it shows an error: {safe_name(error, 60)}" if error else "Not known"
     return CellLine(name, begins, "not known", "⚠", ended, receipt=check.verdict, why=why)
 
 
-def error_in(cell: Mapping[str, Any]) -> str:
+def error_in(cell: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of the exception that it shows, and the first line of what that says; nothing where there is none."""
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict) and output.get("output_type") == "error":
-            return str(output.get("ename"))[:100]
-    return ""
+            return str(output.get("ename"))[:100], str(output.get("evalue") or "")[:1000].strip().split("\n")[0]
+    return "", ""
 
 
 def claimed(cell: Mapping[str, Any]) -> Statement | None:
@@ -162,9 +165,12 @@ def claimed(cell: Mapping[str, Any]) -> Statement | None:
     return None
 
 
-def line_of_a_run(name: str, begins: str, ran: Ran, receipt: str, why: str) -> CellLine:
+def line_of_a_run(name: str, begins: str, ran: Ran, said: str, receipt: str, why: str) -> CellLine:
     kind: Kind = "well" if ran.tone == "ok" else "not well"
     ended = safe_name(ran.verdict, 120).lstrip("".join(MARKS.values()) + "■ ")
     time, memory = ("" if text == "-" else safe_name(text, 40) for text in (ran.time, ran.memory))
     mark = MARKS[ran.tone] if receipt == "as made here" else "⚠"
-    return CellLine(name, begins, kind, mark, ended, time, memory, safe_name(ran.notes, 200), receipt, why)
+    notes: str = safe_name(ran.notes, 200)
+    if said and kind == "not well" and not said.startswith("PyBox"):  # those are no exceptions of the program's
+        notes = "; ".join(filter(None, (notes, f"it says {in_marks(said, 100)}")))
+    return CellLine(name, begins, kind, mark, ended, time, memory, notes, receipt, why)

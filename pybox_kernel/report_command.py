@@ -42,6 +42,12 @@ def report(options: argparse.Namespace) -> int:
         check_target(target, begins)
     ring = read_public(Path(options.key)) if options.key else SigningKeys().ring()
     found = find(Path(options.folder))
+    if not found.notebooks and not found.not_graded:
+        left_out = f" Not looked into: {'; '.join(found.left_out)}." if found.left_out else ""
+        raise OptionError(
+            f"There is no notebook in {safe_name(options.folder, 200)}.{left_out}",
+            "Name a folder with notebooks that were run.",
+        )
     submissions = [read(place, ring) for place in found.notebooks]
     names = [safe_name(f"{place.student} · {place.assignment}", 200) for place in found.not_graded]
     made = ClassReport(submissions, names, found.left_out)

@@ -156,7 +156,7 @@ class ClassReport(NamedTuple):
     def remarks(self) -> Iterator[str]:
         if self.not_graded:
             yield "Never graded, so without a score (grade again; what was graded stays): " + ", ".join(self.not_graded)
-        if any(found.never_ran for found in self.submissions):
+        if any(found.never_ran and found.assignment for found in self.submissions):  # graded by nbgrader
             yield (
                 "Where no cell was run, the batch was cut off in that notebook, and nbgrader takes it for graded: "
                 "`nbgrader autograde ASSIGNMENT --student NAME --force` runs it."

@@ -127,6 +127,24 @@ def test_a_receipt_that_was_not_made_here_is_what_its_file_says(tmp_path: Path) 
     assert not first.is_plain
 
 
+def test_what_the_program_says_of_its_error_is_told_in_marks_and_what_pybox_says_is_not(tmp_path: Path) -> None:
+    shown = [("NameError", "name 'f' is ‘not’ defined\nat all"), ("Odd\x1b", ""), ("PyBoxDeadline", "Stopped")]
+    cells = [
+        code(
+            "f()",
+            1,
+            [{"output_type": "error", "ename": name, "evalue": said, "traceback": []}, stated(RAN, signed=True)],
+        )
+        for name, said in shown
+    ]
+    found = read(Place(put(tmp_path / "a.ipynb", *cells), "ada", ""), SigningKeys().ring())
+    assert [cell.notes.removeprefix("2 things withheld") for cell in found.cells] == [
+        "; it says ‘NameError: name 'f' is 'not' defined’",
+        "; it says ‘Odd\\x1b’",
+        "",
+    ]
+
+
 def test_a_word_to_pybox_is_no_cell_of_the_report_and_what_only_says_so_is_one(tmp_path: Path) -> None:
     author = Author(SigningKeys())
     made = author.cell(Cell("%pybox use", [], None))
@@ -190,6 +208,13 @@ def test_a_malformed_file_is_named_with_its_problem_and_the_others_are_reported(
     written = capsys.readouterr().out
     assert "■ ada · good.ipynb: no cell of it was run" in written
     assert "■ bad · bad.ipynb: bad.ipynb" in written
+
+
+def test_a_folder_without_notebooks_is_wrong_usage_and_not_a_class_with_nothing_to_look_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(tmp_path)]) == 2
+    assert f"There is no notebook in {tmp_path}." in capsys.readouterr().err
 
 
 def test_a_pipe_named_as_a_notebook_holds_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

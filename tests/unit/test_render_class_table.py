@@ -51,6 +51,10 @@ def test_the_text_has_a_line_for_each_notebook_and_one_for_each_cell_that_a_pers
     assert to_text(REPORT) == TEXT
 
 
+def test_of_a_notebook_that_is_in_no_course_it_is_not_said_that_nbgrader_takes_it_for_graded() -> None:
+    assert "nbgrader" not in to_text(ClassReport([Submission("cy", "", "a.ipynb", (NEVER,))]))
+
+
 def test_every_cell_can_be_had() -> None:
     assert to_text(REPORT, every_cell=True).count("\n    cell ") == 8
 
