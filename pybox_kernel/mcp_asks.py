@@ -14,12 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from pybox_kernel.box_files import InputFile, amount, checked_inputs, fault
 from pybox_kernel.errors import OptionError
-from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
+from pybox_kernel.policy import MIB, STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.safe_display import safe_name
 
-__all__ = ["SESSION_NAME", "Call", "Ceilings", "checked_call", "input_schema"]
+__all__ = ["MOST_SESSIONS", "MOST_SESSION_BYTES", "SESSION_NAME", "Call", "Ceilings", "checked_call", "input_schema"]
 
 SESSION_NAME: Final = r"^[A-Za-z0-9_.-]{1,64}$"
+MOST_SESSIONS: Final = 16
+MOST_SESSION_BYTES: Final = 128 * MIB
+"""Of what all sessions carry together."""
 LONGEST_NAME: Final = 2048
 """Characters of a file's name: eight folders deep, each part as long as Linux has them."""
 
@@ -60,16 +63,19 @@ class FileAsked(Model):
 
 
 class Arguments(Model):
-    """Of a call, as they came."""
+    """Of a call, as they came. Some clients write null for what an agent left out."""
 
     code: str
     image: str | None = None
     timeout: float | None = None
-    files: Annotated[list[FileAsked], Field(max_length=STDLIB.files)] = []
-    return_files: Annotated[
-        list[Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]],
-        Field(max_length=STDLIB.files),
-    ] = []
+    files: Annotated[list[FileAsked], Field(max_length=STDLIB.files)] | None = None
+    return_files: (
+        Annotated[
+            list[Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]],
+            Field(max_length=STDLIB.files),
+        ]
+        | None
+    ) = None
     session: Annotated[str, StringConstraints(pattern=SESSION_NAME)] | None = None
 
 
@@ -120,13 +126,13 @@ def checked_call(arguments: Mapping[str, Any] | None, ceilings: Ceilings) -> Cal
             "Let each call define what it needs.",
         )
     checked_source(policy, asked.code)
-    for name in asked.return_files:
+    for name in asked.return_files or ():
         if wrong := fault(policy, name):
             raise OptionError(
                 f"The file {safe_name(name, 100)} cannot be asked for: its name {wrong}.", "Name another."
             )
-    files = checked_inputs(policy, [InputFile(file.name, content(file)) for file in asked.files])
-    returned = tuple(dict.fromkeys(asked.return_files))
+    files = checked_inputs(policy, [InputFile(file.name, content(file)) for file in asked.files or ()])
+    returned = tuple(dict.fromkeys(asked.return_files or ()))
     return Call(asked.code, policy, checked_deadline(policy, wanted), files, returned, asked.session)
 
 
@@ -187,8 +193,9 @@ def input_schema(ceilings: Ceilings) -> dict[str, Any]:
             "type": "string",
             "pattern": SESSION_NAME,
             "description": "Calls of one session have what earlier ones of it defined (values, functions, imports, "
-            "files of the working folder), if those ran to their end. Old sessions are forgotten to make room, which "
-            "the answer says. Without it, a call starts from nothing and leaves nothing.",
+            "files of the working folder), if those ran to their end. "
+            f"{MOST_SESSIONS} sessions and {amount(MOST_SESSION_BYTES)} are kept; old ones are forgotten to make room, "
+            "which the answer says. Without it, a call starts from nothing and leaves nothing.",
         }
     return {"type": "object", "properties": properties, "required": ["code"], "additionalProperties": False}
 

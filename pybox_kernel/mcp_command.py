@@ -7,7 +7,9 @@ import asyncio
 import fcntl
 import logging
 import os
+import select
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pybox_kernel.engine_options import add_engine_options, wished
@@ -109,10 +111,27 @@ class SafeFormatter(logging.Formatter):
         return without_colour(safe_text(f"pybox-kernel: {super().format(record)}", LONGEST_RECORD))
 
 
+class PatientLog(logging.Handler):
+    """Writes to a descriptor as much of a record as there is room for: a client that does not read its server's log
+    does not hold the server up."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self.setFormatter(SafeFormatter())
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        data = f"{self.format(record)}\n".encode()
+        with suppress(OSError):
+            while data and self._poll.poll(0) == [(self._descriptor, select.POLLOUT)]:
+                data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
+
+
 def log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(SafeFormatter())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.WARNING, handlers=[PatientLog(2)], force=True)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it warns of each connection that it does not keep
 
 
 def prepare(opened: Session, ceilings: Ceilings) -> None:

@@ -16,14 +16,11 @@ import anyio
 from pybox_kernel.carry_groups import names_of, size_of
 from pybox_kernel.errors import OptionError
 from pybox_kernel.mcp_answer import SessionFacts
-from pybox_kernel.policy import MIB
+from pybox_kernel.mcp_asks import MOST_SESSION_BYTES, MOST_SESSIONS
 from pybox_kernel.session import Carry
 
-__all__ = ["MOST_BYTES", "MOST_SESSIONS", "CarriedSession", "CarriedSessions"]
+__all__ = ["CarriedSession", "CarriedSessions"]
 
-MOST_SESSIONS: Final = 16
-MOST_BYTES: Final = 128 * MIB
-"""Of what all sessions carry together."""
 MOST_FORGOTTEN: Final = 1000
 """Names of forgotten sessions that are remembered, to say so."""
 
@@ -56,7 +53,7 @@ class CarriedSession:
 
 
 class CarriedSessions:
-    def __init__(self, most: int = MOST_SESSIONS, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = MOST_SESSIONS, most_bytes: int = MOST_SESSION_BYTES) -> None:
         self._most = most
         self._most_bytes = most_bytes
         self._sessions: OrderedDict[str, CarriedSession] = OrderedDict()

@@ -164,6 +164,15 @@ def status(client: RawClient, name: str) -> int:
     return int(found[0]) * (1024 if len(found) > 1 else 1)
 
 
+def test_a_call_that_is_longer_as_json_than_a_message_may_be_is_answered(served: RawClient) -> None:
+    number = served.run("1", files=[{"name": "a.txt", "text": "\u0430" * (3 * MIB)}])
+    assert "16 MB" in served.answer(number)["error"]["message"]
+
+
+def test_half_a_character_in_a_call_is_answered(served: RawClient) -> None:
+    assert "lone surrogate" in served.answer(served.run("print('\ud83d')"))["error"]["message"]
+
+
 # Hostile programs
 
 FORGERY = r"""
@@ -440,6 +449,26 @@ def test_a_client_that_never_reads_holds_nothing_up(place: Installation, tmp_pat
     finally:
         server.kill()
         server.stdout.close()
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", pytest.param(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}', marks=pytest.mark.soak)]
+)
+def test_a_client_that_never_reads_and_goes_is_missed_however_much_it_has_sent(
+    place: Installation, tmp_path: Path, line: bytes
+) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
+        server = subprocess.Popen(mcp_command(), env=place.environment, **pipes)  # type: ignore[call-overload]
+    assert server.stdin is not None
+    server.stdin.write((line + b"\n") * 1000)
+    server.stdin.close()
+    try:
+        assert server.wait(20) == 0
+    finally:
+        server.kill()
+        server.stdout.close()
+    assert (tmp_path / "log").read_bytes() == b""
 
 
 @pytest.mark.parametrize(

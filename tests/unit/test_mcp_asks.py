@@ -17,8 +17,9 @@ from pybox_kernel.policy import MIB, STDLIB
 ALL = Ceilings(("stdlib", "data"), 5, files=True, carry=True)
 
 
-def test_what_is_not_said_is_the_least() -> None:
-    call = checked_call({"code": "1"}, Ceilings())
+@pytest.mark.parametrize("given", [{}, dict.fromkeys(["image", "timeout", "files", "return_files", "session"])])
+def test_what_is_not_said_is_the_least(given: dict[str, None]) -> None:
+    call = checked_call({"code": "1", **given}, Ceilings())
     assert (call.policy, call.deadline_seconds, call.files, call.return_files, call.session) == (
         STDLIB,
         2,

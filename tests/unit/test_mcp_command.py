@@ -14,8 +14,8 @@ import pytest
 
 from pybox_kernel.cli import main
 from pybox_kernel.errors import OptionError
-from pybox_kernel.mcp_command import SafeFormatter, checked_number, usual_at_once
-from pybox_kernel.mcp_wire import LONGEST_LINE, lines
+from pybox_kernel.mcp_command import PatientLog, SafeFormatter, checked_number, usual_at_once
+from pybox_kernel.mcp_wire import LONGEST_LINE, TooLong, lines
 
 
 @pytest.mark.parametrize("text", ["0", "65", "-1", "1.5", "x", "", "٣", "9" * 5000])
@@ -107,4 +107,18 @@ def test_lines_are_whole_and_bounded_however_they_arrive() -> None:
     found = list(lines(reading))
     thread.join()
     os.close(reading)
-    assert found == [None if len(line) > LONGEST_LINE else line for line in sent]
+    ends = TooLong(b"x" * 1024, b"x" * 1024)
+    assert found == [ends if len(line) > LONGEST_LINE else line for line in sent]
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up() -> None:
+    reading, writing = os.pipe()
+    log = PatientLog(writing)
+    for number in range(2000):
+        log.emit(logging.LogRecord("x", logging.ERROR, "x", 1, "%s", (f"{number} {'é' * 500}",), None))
+    told = os.read(reading, 1 << 20).decode("utf-8", "ignore").splitlines()
+    os.close(reading)
+    log.emit(logging.LogRecord("x", logging.ERROR, "x", 1, "nobody is there", (), None))
+    os.close(writing)
+    assert told[0] == f"pybox-kernel: 0 {'é' * 500}"
+    assert 20 < len(told) < 200
