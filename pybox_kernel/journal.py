@@ -54,10 +54,10 @@ def is_token(text: str) -> bool:
 
 
 def home_path() -> Path:
-    """``PYBOX_HOME``, or ``pybox-kernel`` in the user's data folder. It need not exist."""
+    """``PYBOX_HOME``, or ``pybox-kernel`` in the user's data folder, whole. It need not exist."""
     named = os.environ.get("PYBOX_HOME", "")
     data = os.environ.get("XDG_DATA_HOME", "") or str(Path.home() / ".local" / "share")
-    return Path(named) if named else Path(data) / "pybox-kernel"
+    return (Path(named) if named else Path(data) / "pybox-kernel").absolute()
 
 
 def home_folder() -> Path:

@@ -83,6 +83,8 @@ def connect(run: Path, seconds: float, alive: Callable[[], bool]) -> None:
                 )
             except subprocess.TimeoutExpired:
                 continue
+            except OSError as error:
+                raise Lost(f"ssh could not be started ({error.strerror})") from error
         if done.returncode == 0:
             return
         time.sleep(RETRY_SECONDS)
@@ -125,6 +127,13 @@ def asked(run: Path, command: str) -> subprocess.Popen[str]:
 
 def look_inside(run: Path, seconds: float) -> Inside:
     """Which boot of which kernel this is, and its clock: the quickest of a few answers says most. Raises Lost."""
+    try:
+        return looked_inside(run, seconds)
+    except OSError as error:  # what could not be said any more breaks once again as the pipe is closed
+        raise Lost("the connection to the machine broke") from error
+
+
+def looked_inside(run: Path, seconds: float) -> Inside:
     best: Clock | None = None
     with asked(run, QUESTIONS) as talk:
         watch = Watch(talk, seconds)

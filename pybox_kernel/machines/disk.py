@@ -112,19 +112,23 @@ def make(folder: Path, progress: Progress) -> None:
     check()
     folder.mkdir(mode=0o700)
     new_key(folder / "key")
-    with tempfile.TemporaryDirectory(prefix="pybox-vm-", ignore_cleanup_errors=True) as name:
-        work = Path(name)
+    with (
+        tempfile.TemporaryDirectory(prefix="pybox-vm-", ignore_cleanup_errors=True) as name,
+        # Of a new name each time: an mmdebstrap that outlived its PyBox finds nowhere to put another machine's parts.
+        tempfile.TemporaryDirectory(prefix="parts-", dir=folder) as parts_folder,
+    ):
+        work, tar = Path(name), Path(parts_folder) / "machine.tar"
         work.chmod(0o711)  # without root, mmdebstrap works under other uids
         (work / "apt.conf").write_text(rootfs.apt_proxies())
         new_key(folder / "host_key")
         public = (folder / "host_key.pub").read_text().split()
         (folder / "known_hosts").write_text(f"pybox {public[0]} {public[1]}\n")
-        run(command(folder, work), work, progress)
-        with tarfile.open(folder / "machine.tar") as parts:
+        run(command(folder, work, tar), work, progress)
+        with tarfile.open(tar) as parts:
             for part in PARTS:
                 parts.extract(part, folder, filter="data")
                 (folder / part).chmod(0o600)
-    for name in ("host_key", "host_key.pub", "machine.tar"):
+    for name in ("host_key", "host_key.pub"):
         (folder / name).unlink()
     write_record(folder, DiskRecord(recipe_sha256=recipe_sha256(), made_at=datetime.now(UTC), images=()))
 
@@ -136,7 +140,7 @@ def new_key(path: Path) -> None:
         raise SetupError(f"A key could not be made: {done.stderr.strip()[:300]}", "Mend that and run it again.")
 
 
-def command(folder: Path, work: Path) -> list[str]:
+def command(folder: Path, work: Path, tar: Path) -> list[str]:
     customize = (GUEST / "customize").read_text()
     uploads = [(GUEST / name, f"/usr/lib/pybox/{name}") for name in FILES]
     for name, goal in (("host_key", "host_key"), ("key.pub", "authorized_keys")):
@@ -151,7 +155,7 @@ def command(folder: Path, work: Path) -> list[str]:
         '--customize-hook=mkdir -p "$1/usr/lib/pybox" && mkdir -m 700 "$1/out"',
         *(f"--customize-hook=upload {shlex.quote(str(source))} {goal}" for source, goal in uploads),
         f"--customize-hook=mib={DISK_MIB}\n{customize}",
-        f"--customize-hook=download /out/machine.tar {shlex.quote(str(folder / 'machine.tar'))}",
+        f"--customize-hook=download /out/machine.tar {shlex.quote(str(tar))}",
         *(SUITE, "-", *rootfs.mirrors(SUITE)),
     ]
 
@@ -173,7 +177,9 @@ def run(line: list[str], work: Path, progress: Progress) -> None:
             raise full(work.parent)
 
     try:
-        status = follow(line, log, environment, LONGEST_SECONDS, say, look=look)
+        # Killed, this process could not end it: then it ends by itself, and takes down what it set up.
+        alone = ["setpriv", "--pdeathsig", "TERM", *line]
+        status = follow(alone, log, environment, LONGEST_SECONDS, say, look=look)
     except TookTooLong:
         raise SetupError(
             f"Making the machine took longer than {LONGEST_SECONDS / 60:.0f} minutes.",

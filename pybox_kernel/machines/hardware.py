@@ -101,7 +101,8 @@ def tried_key() -> str:
 
 def tried(folder: Path) -> str:
     """Boots the kernel with KVM up to its first program: empty if that went well, else what happened instead."""
-    line = bare("kvm", 256, "console=hvc0 panic=-1 pybox.test")
+    # It may hang for ever, and must not outlive this process, however that ends.
+    line = ["setpriv", "--pdeathsig", "KILL", *bare("kvm", 256, "console=hvc0 panic=-1 pybox.test")]
     line += ["-chardev", "stdio,id=console,signal=off", "-device", "virtconsole,chardev=console"]
     try:
         done = subprocess.run(

@@ -12,6 +12,7 @@ __all__ = ["install_line", "may_unpack", "missing_to_build", "missing_to_run"]
 
 TO_RUN: Final = {
     "qemu-system-x86_64": "qemu-system-x86",
+    "setpriv": "util-linux",
     "setsid": "util-linux",
     "socat": "socat",
     "ssh": "openssh-client",

@@ -86,8 +86,9 @@ class QemuMachine:
         state = self._state()
         if state is None:
             return self._facts("stopped", "it is starting, or being ended")
-        running = self._listens()
-        return self._facts("running" if running else "unreachable", state.remark, state)
+        if not self._listens():
+            return self._facts("unreachable", "the connection to its engine is lost", state)
+        return self._facts("running", state.remark, state)
 
     def _facts(self, state: MachineState, remark: str, found: State | None = None) -> MachineFacts:
         facts = MachineFacts("qemu", self.folder.name, state, self.endpoint, remark=remark)
@@ -179,10 +180,12 @@ class QemuMachine:
             )
 
     def _mended(self, progress: Progress) -> MachineFacts | None:
-        """One that lives, with its engine answering; None where it cannot be had so."""
+        """One that lives, with its engine answering; None where it cannot be had so. Raises SetupError where that is
+        for want of a program, and leaves it alone."""
         if self._state() is None:
             return None
         if not self._listens():
+            self.check()
             progress("Connecting to the machine again")
             with suppress(Lost):
                 control.connect(self.run, QUESTION_SECONDS, self.alive)

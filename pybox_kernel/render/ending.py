@@ -32,7 +32,7 @@ NOT_RUN: Final = {
     "setup": "the box's image is not ready",
     "engine": "the container engine failed",
     "engine_missing": "no container engine answers",
-    "vm_missing": "no private virtual machine runs, and one is required",
+    "vm_missing": "no private virtual machine can be used",
     "engine_elsewhere": "the container engine is on another machine",
     "engine_denied": "you may not use the container engine",
     "engine_timeout": "the container engine does not answer in time",

@@ -89,7 +89,7 @@ def test_no_vm_no_run_and_the_receipt_says_so(
     assert receipt.problem.code == "vm_missing"
     asked = receipt.asked.options
     assert (asked.require_vm, asked.engine) in ((True, None), (False, "vm"))
-    assert "no private virtual machine runs" in render_short(receipt)
+    assert "no private virtual machine can be used" in render_short(receipt)
     assert own.boxes() == []
 
 

@@ -188,7 +188,7 @@ def test_where_a_private_vm_is_required_and_none_runs_no_cell_runs(start_kernel:
         cell = kernel.run("print('ran')")
         status = kernel.run("%pybox").of("display_data")[0]["data"]["text/plain"]
     assert cell.error["ename"] == "PyBoxNotRun"
-    assert "no private virtual machine runs" in cell.receipt_text
+    assert "no private virtual machine can be used" in cell.receipt_text
     assert "pybox-kernel vm start" in cell.receipt_text
     assert cell.text("stdout") == ""
     assert "pybox-kernel vm start" in status

@@ -90,10 +90,18 @@ def test_of_a_box_that_was_lost_the_runs_own_cgroup_has_the_final_counts(machine
     assert "cpu_throttled_periods" in {item.what for item in receipt.unknown}
 
 
-def test_a_lost_connection_is_told_and_mended_without_a_new_start(machine: QemuMachine) -> None:
+def test_a_lost_connection_is_told_and_mended_without_a_new_start(
+    machine: QemuMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = machine.status()
     control.disconnect(machine.run)
     assert machine.status().state == "unreachable"
+    assert "connection" in machine.status().remark
+    with monkeypatch.context() as changed:
+        changed.setattr(packages, "there", lambda program: program != "ssh")
+        with pytest.raises(SetupError, match="openssh-client"):
+            machine.start(print)
+    assert machine.alive()
     assert machine.start(print).boot_id == before.boot_id
     engine = DockerEngine(machine.endpoint)
     engine.facts()
@@ -174,6 +182,14 @@ def test_what_is_missing_is_told_by_the_names_of_the_packages(tmp_path: Path, mo
     (machine.folder / "disk.json").write_text("{}")
     with pytest.raises(SetupError, match="apt-get install --no-install-recommends socat"):
         machine.start(print)
+
+
+def test_a_program_that_is_not_there_is_a_connection_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(control.Lost, match="ssh"):
+        control.connect(tmp_path, 1, lambda: True)
+    with pytest.raises(control.Lost):
+        control.look_inside(tmp_path, 1)
 
 
 def test_a_kernel_that_does_not_boot_is_an_error_and_nothing_of_it_is_left(made: QemuMachine, tmp_path: Path) -> None:

@@ -62,6 +62,9 @@ def test_the_folder_is_pybox_home_or_stands_in_the_users_data_folder(
 ) -> None:
     monkeypatch.setenv("PYBOX_HOME", str(tmp_path / "named"))
     assert home_path() == tmp_path / "named"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYBOX_HOME", "named")  # a socket in it is told by its path to others, who are elsewhere
+    assert home_path() == tmp_path / "named"
     monkeypatch.setenv("PYBOX_HOME", "")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert home_path() == tmp_path / "data" / "pybox-kernel"
