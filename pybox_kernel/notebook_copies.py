@@ -24,6 +24,7 @@ from pybox_kernel.box_files import reserved
 from pybox_kernel.errors import OptionError, PyBoxError, SourceError
 from pybox_kernel.file_lock import file_lock
 from pybox_kernel.files_in import FILE, read_whole
+from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME
 from pybox_kernel.named_paths import FOLDER, KINDS
 from pybox_kernel.notebook_cleaning import MOST_READ, cleaned
 from pybox_kernel.notebook_file import write
@@ -69,6 +70,8 @@ class Copied(Record):
     """The path of its copy; empty where there is none."""
     problem: Text = ""
     """Why there is none, as a sentence."""
+    kernel: Text = KERNEL_NAME
+    """The sealed kernel that its copy asks for."""
     cells: int = 0
     counts: Mapping[str, int] = {}
     quotes: Sequence[tuple[int, Text, Text]] = ()
@@ -297,15 +300,25 @@ class Writing:
             digest = hashlib.sha256(os.fsencode("/".join(found.parts)) + b"\0" + data).hexdigest()
             before = self._done.get(source)
             if before is not None and (self._target / before.copy_name).is_file():
-                same = before.digest == digest
-                return Outcome(before, "copied before" if same else "copied before it changed; that copy is kept")
+                if before.digest != digest:
+                    return Outcome(before, "copied before it changed; that copy is kept")
+                if before.kernel == self._kernel:
+                    return Outcome(before, "copied before")
+                if (self._target / before.copy_name).read_bytes() != cleaned(data, before.kernel).data:
+                    return Outcome(before, f"worked on since; it keeps the kernel {DISPLAY_NAMES[before.kernel]}")
             clean = cleaned(data, self._kernel)
         except SourceError as error:
             return Outcome(Copied(source=source, digest="", problem=f"It {error.message}."), "")
         name = before.copy_name if before is not None else self._name(found.parts)
         quotes = tuple(tuple(quote) for quote in clean.quotes)
         copied = Copied(
-            source=source, digest=digest, copy_name=name, cells=clean.cells, counts=clean.counts, quotes=quotes
+            source=source,
+            digest=digest,
+            copy_name=name,
+            kernel=self._kernel,
+            cells=clean.cells,
+            counts=clean.counts,
+            quotes=quotes,
         )
         with self._record.open("a", encoding="utf-8") as record:  # first, so that a copy is never nobody's
             record.write(f"\n{copied.model_dump_json()}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pybox_kernel.errors import OptionError
-from pybox_kernel.install import KERNEL_NAME
+from pybox_kernel.install import DATA_KERNEL_NAME, KERNEL_NAME
 from pybox_kernel.notebook_copies import Copies, Outcome, copy_all, safe_part
 from tests.hostile_notebooks import FILES, SPECIAL, write_corpus
 from tests.hostile_notebooks.making import code, document
@@ -27,9 +27,9 @@ def given(tmp_path: Path) -> Path:
     return folder
 
 
-def copy(given: Path, told: list[Outcome] | None = None) -> Copies:
+def copy(given: Path, told: list[Outcome] | None = None, kernel: str = KERNEL_NAME) -> Copies:
     heard = [] if told is None else told
-    return copy_all(given, given.parent / "copies", given.parent / "home", KERNEL_NAME, heard.append)
+    return copy_all(given, given.parent / "copies", given.parent / "home", kernel, heard.append)
 
 
 def names(folder: Path) -> set[str]:
@@ -90,6 +90,18 @@ def test_a_copy_that_was_worked_on_is_kept_and_a_lost_one_made_again(given: Path
         "copied before",
         "copied before it changed; that copy is kept",
     ]
+
+
+def test_asked_for_the_other_kernel_copies_get_it_and_one_that_was_worked_on_is_kept_and_says_so(given: Path) -> None:
+    folder = copy(given).folder
+    (folder / "b.ipynb").write_text("mine")
+    for _ in range(2):
+        kept = [outcome.kept for outcome in copy(given, kernel=DATA_KERNEL_NAME).outcomes]
+        assert kept[1] == "worked on since; it keeps the kernel PyBox (sealed)"
+    assert kept[0] == "copied before"
+    assert json.loads((folder / "ann" / "a.ipynb").read_text())["metadata"]["kernelspec"]["name"] == DATA_KERNEL_NAME
+    assert (folder / "b.ipynb").read_text() == "mine"
+    assert names(folder) == {"ann/a.ipynb", "b.ipynb"}
 
 
 def test_a_record_that_ends_early_costs_the_last_line_only(given: Path) -> None:
