@@ -21,6 +21,7 @@ MOST: Final = 20
 LATELY: Final = timedelta(days=7)
 LONGEST_WHY: Final = 500
 LARGEST_FILE: Final = 64 * 1024
+LOCK_SECONDS: Final = 1.0
 
 
 class Refused(BaseModel):
@@ -37,7 +38,7 @@ def note_refused(home: Path, error: PyBoxError) -> None:
     with suppress(OSError):
         folder = home / "waiting"
         folder.mkdir(mode=0o700, exist_ok=True)
-        with file_lock(folder / "refused.lock"):
+        with file_lock(folder / "refused.lock", LOCK_SECONDS):
             kept = [*read(home), refused][-MOST:]
             draft = folder / ".refused"
             draft.write_text("".join(one.model_dump_json() + "\n" for one in kept), encoding="utf-8")

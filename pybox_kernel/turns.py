@@ -2,9 +2,11 @@
 order in which they came.
 
     HOME/turns/lock      held for the moment in which turns are counted, taken or given back
-    HOME/turns/NUMBER    one turn: held (flock) from when it is asked for until it is given back
+    HOME/turns/NUMBER    one turn: held (flock) from when it is asked for until it is given back; its text is until
+                         when it counts, in seconds of the computer's monotonic clock
 
-Whoever is killed gives its turn back with its lock.
+Whoever is killed gives its turn back with its lock. Whoever is halted stands in the way of the others only for a while:
+who waits says again and again that it does, and no program runs for longer than ``RUNNING_SECONDS``.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +30,12 @@ LEAST_AT_ONCE: Final = 4
 AT_ONCE_A_CORE: Final = 3
 LONGEST_SECONDS: Final = 600.0
 """Who has no turn by then is told so, and not run."""
+LOCK_SECONDS: Final = 5.0
+"""Whoever holds the lock for so long has been halted: then nobody waits for a turn."""
+WAITING_SECONDS: Final = 10.0
+"""For so long after its last look one that waits counts as before the others."""
+RUNNING_SECONDS: Final = 150.0
+"""And one that has its turn: more than a box takes to be made, to run and to be removed."""
 LOOK_SECONDS: Final = 0.04
 """From one look to the next, for each who is before; at most ``SELDOM_SECONDS``."""
 SELDOM_SECONDS: Final = 0.3
@@ -58,7 +67,8 @@ class Turns:
             return
         number, lock = ticket
         try:
-            self._wait(number, stop, told)
+            self._wait(number, lock, stop, told)
+            count_for(lock, RUNNING_SECONDS)
             yield
         finally:
             self._give_back(number, lock)
@@ -70,12 +80,13 @@ class Turns:
                 return len(self._held()) >= self._most
         return False
 
-    def _wait(self, number: int, stop: Stop, told: Callable[[int], None] | None) -> None:
+    def _wait(self, number: int, lock: int, stop: Stop, told: Callable[[int], None] | None) -> None:
         limit, last = time.monotonic() + LONGEST_SECONDS, 0
         while (before := self._before(number)) > 0:
             if before != last and told is not None:
                 told(before)
             last = before
+            count_for(lock, WAITING_SECONDS)
             if stop.is_set():
                 raise Stopped("Stopped before the program started.", "Run the cell again.")
             if time.monotonic() > limit:
@@ -96,9 +107,10 @@ class Turns:
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with self._locked():
-                number = max(self._held(), default=0) + 1
+                number = max(self._turns(), default=0) + 1
                 lock = os.open(self._folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                count_for(lock, WAITING_SECONDS)
                 return number, lock
         return None
 
@@ -108,8 +120,13 @@ class Turns:
         os.close(lock)
 
     def _held(self) -> list[int]:
-        """The numbers that someone holds. What the dead have left is removed."""
-        held = []
+        """The numbers that count."""
+        now = time.monotonic()
+        return [number for number, until in self._turns().items() if until >= now]
+
+    def _turns(self) -> dict[int, float]:
+        """The numbers that someone holds, and until when each counts. What the dead have left is removed."""
+        held: dict[int, float] = {}
         for path in self._folder.iterdir():
             if not (path.name.isascii() and path.name.isdigit()):
                 continue
@@ -117,8 +134,21 @@ class Turns:
                 if was_free:
                     path.unlink()
                 else:
-                    held.append(int(path.name))
+                    held[int(path.name)] = until_in(path)
         return held
 
     def _locked(self) -> AbstractContextManager[None]:
-        return file_lock(self._folder / "lock")
+        return file_lock(self._folder / "lock", LOCK_SECONDS)
+
+
+def count_for(lock: int, seconds: float) -> None:
+    """A turn that cannot say it counts as long as it is held."""
+    with suppress(OSError):
+        os.pwrite(lock, b"%020.3f" % (time.monotonic() + seconds), 0)
+
+
+def until_in(path: Path) -> float:
+    try:
+        return float(path.read_bytes())
+    except (OSError, ValueError):
+        return inf

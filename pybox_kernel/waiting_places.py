@@ -21,6 +21,8 @@ __all__ = ["Bounds", "Place", "Places", "bounds_of_user"]
 
 MOST_BOXES: Final = 16
 MOST_MIB: Final = 512
+LOCK_SECONDS: Final = 5.0
+"""Whoever holds the lock for so long has been halted: then there is no place."""
 HIGHEST: Final = 256
 """More places than this are never looked at, whatever the bounds are set to."""
 
@@ -122,7 +124,7 @@ class Places:
         return place
 
     def _locked(self) -> AbstractContextManager[None]:
-        return file_lock(self._folder / "lock")
+        return file_lock(self._folder / "lock", LOCK_SECONDS)
 
 
 class Scan(NamedTuple):

@@ -93,6 +93,52 @@ def test_a_turn_of_whoever_is_killed_comes_back(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "turns").iterdir()] == ["lock"]
 
 
+HALTED = """
+import os, signal, sys
+from pathlib import Path
+from pybox_kernel.file_lock import file_lock
+from pybox_kernel.stop import Stop
+from pybox_kernel.turns import Turns
+home, what = Path(sys.argv[1]), sys.argv[2]
+def halt(_=0):
+    print("now", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+if what == "lock":
+    with file_lock(home / "turns" / "lock"): halt()
+with Turns(home, 1).turn(Stop(), halt if what == "waits" else None): halt()
+"""
+
+
+@pytest.mark.parametrize("what", ["runs", "waits", "lock"])
+def test_who_is_halted_stands_in_the_way_of_the_others_only_for_a_while(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("WAITING_SECONDS", 0.2), ("RUNNING_SECONDS", 0.4), ("LOCK_SECONDS", 0.2)):
+        monkeypatch.setattr(turns, name, seconds)
+    setting = f"from pybox_kernel import turns\nturns.WAITING_SECONDS, turns.RUNNING_SECONDS = 0.2, 0.4\n{HALTED}"
+    queue = Turns(tmp_path, 1)
+    first = queue.turn(Stop())
+    first.__enter__()
+    command = [sys.executable, "-c", setting, str(tmp_path), what]
+    if what == "runs":
+        first.__exit__(None, None, None)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"now\n"
+            if what == "waits":
+                first.__exit__(None, None, None)
+            began = time.monotonic()
+            with queue.turn(Stop()):
+                assert time.monotonic() - began < 10
+        finally:
+            other.kill()
+    if what == "lock":
+        first.__exit__(None, None, None)
+    with queue.turn(Stop()):
+        assert queue.all_taken()
+
+
 def test_who_has_waited_too_long_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 0.05)
     queue = Turns(tmp_path, 1)
