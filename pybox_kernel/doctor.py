@@ -90,7 +90,7 @@ def of_engine(engine_of: Callable[[], Engine]) -> Iterator[Finding]:
     yield of_place(engine.place)
     yield from of_limits(facts)
     yield of_filter(facts)
-    yield of_runtime(facts, engine.versions)
+    yield of_runtime(facts, engine.versions, in_vm=engine.place.vm is not None)
 
 
 def of_place(place: Place) -> Finding:
@@ -126,7 +126,7 @@ def of_filter(facts: EngineFacts) -> Finding:
     return Finding("system call filter", "wrong", "this engine has no seccomp", "Use an engine built with seccomp.")
 
 
-def of_runtime(facts: EngineFacts, versions: EngineVersions | None) -> Finding:
+def of_runtime(facts: EngineFacts, versions: EngineVersions | None, *, in_vm: bool = False) -> Finding:
     name = facts.runtime or "runc"
     if not usable(name):
         found = f"{runtime_in_words(name)}. Boxes of it are not sealed as required"
@@ -138,6 +138,8 @@ def of_runtime(facts: EngineFacts, versions: EngineVersions | None) -> Finding:
         return Finding("container runtime", "warning", "its version is not known", "Keep the engine up to date.")
     if runtime.warning is not None:
         advice = "Update it (`apt-get install --only-upgrade runc`), or put a private virtual machine around it."
+        if in_vm:
+            advice = "It is in the private virtual machine, which is a second wall around it."
         return Finding("container runtime", "warning", f"{name} {runtime.version}: {runtime.warning}", advice)
     return Finding("container runtime", "ok", f"{name} {runtime.version}", "")
 

@@ -108,8 +108,8 @@ def choose(
 def in_no_vm(wish: Wish, place: Place) -> Place:
     if wish.require_vm:
         raise EngineRefused(
-            f"A private virtual machine is required, and {place.address} was asked for, which is not PyBox's.",
-            "Leave one of the two out.",
+            f"A private virtual machine is required, and the engine asked for is not in PyBox's: {wish.engine}.",
+            "Leave one of the two out: --engine (or PYBOX_ENGINE), or --require-vm (or PYBOX_REQUIRE_VM).",
         )
     return place
 

@@ -36,6 +36,7 @@ def machine(options: argparse.Namespace) -> int:
 def build(options: argparse.Namespace) -> int:
     if not options.yes:
         print("A private virtual machine will be made: Debian packages (about 150 MB are fetched), 0.5 GB on the disk.")
+        print("It takes some minutes. While the machine runs, it has 1.5 GB of memory.")
         print("Nothing was done. To do it: pybox-kernel vm build --yes")
         return ExitStatus.OK
     with interruptible(), Steps() as steps:
@@ -90,5 +91,7 @@ def show(facts: MachineFacts) -> None:
         print(said[facts.state])
     if facts.remark:
         print(safe_text(f"{facts.remark[:1].upper()}{facts.remark[1:]}"))
+    elif facts.state == "stopped":
+        print("To start it: pybox-kernel vm start")
     if facts.state == "unreachable":
         print("To mend that: pybox-kernel vm start")

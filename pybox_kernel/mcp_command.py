@@ -66,7 +66,7 @@ def mcp(options: argparse.Namespace) -> int:
             raise
         raise SetupError(
             "The MCP server needs the package mcp, of version 2, which is not installed.",
-            "Run `pip install 'pybox-kernel[mcp]'`.",
+            f"Run `{sys.executable} -m pip install 'pybox-kernel[mcp]'`.",
         ) from None
     ceilings = mcp_asks.Ceilings.read(options.images, options.max_timeout, files=options.files, carry=options.carry)
     log_to_stderr()

@@ -74,7 +74,7 @@ def check_lab() -> None:
     if find_spec("jupyterlab") is None:
         raise SetupError(
             "JupyterLab is not installed beside PyBox.",
-            'Install it with `pip install "pybox-kernel[lab]"`, or use --only-copy.',
+            f'Install it with `{sys.executable} -m pip install "pybox-kernel[lab]"`, or use --only-copy.',
         )
 
 

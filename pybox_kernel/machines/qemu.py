@@ -22,7 +22,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pybox_kernel.errors import EngineTimeout, SetupError
-from pybox_kernel.file_lock import file_lock
+from pybox_kernel.file_lock import file_lock, file_lock_now
 from pybox_kernel.machines import control, monitor
 from pybox_kernel.machines.control import Lost
 from pybox_kernel.machines.hardware import PROCESSORS, QEMU, Choice, choose, command, remember
@@ -80,7 +80,7 @@ class QemuMachine:
         if why := doubt(self.folder):
             return self._facts("unreachable", why)
         if not self.made():
-            return self._facts("not made", "Make it: `pybox-kernel vm build`.")
+            return self._facts("not made", "it is being made" if self._busy() else "Make it: `pybox-kernel vm build`.")
         if not self.alive():
             return self._facts("stopped", "")
         state = self._state()
@@ -136,6 +136,14 @@ class QemuMachine:
                 "Remove it or give it back to this user, and see that PYBOX_HOME is for this user alone; "
                 "then `pybox-kernel vm build`.",
             )
+
+    def _busy(self) -> bool:
+        """Whether somebody starts, stops or makes it now."""
+        try:
+            with file_lock_now(self._starting) as free:
+                return not free
+        except OSError:
+            return False
 
     def start(self, progress: Progress) -> MachineFacts:
         self.trust()

@@ -17,8 +17,11 @@ from pybox_kernel import session_machine
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine_choice import Wish
 from pybox_kernel.errors import EngineTimeout, SetupError
+from pybox_kernel.file_lock import file_lock
 from pybox_kernel.journal import Journal
+from pybox_kernel.machine_commands import show
 from pybox_kernel.machines import control, monitor, packages
+from pybox_kernel.machines.machine import MachineFacts
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.session import RunResult, Session
@@ -164,6 +167,21 @@ def test_a_machine_that_was_never_made_is_told_with_the_next_step(tmp_path: Path
         machine.start(print)
     assert not machine.stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_that_is_being_made_is_not_one_to_be_made(tmp_path: Path) -> None:
+    machine = QemuMachine(tmp_path / "vm")
+    with file_lock(tmp_path / "vm.lock"):
+        assert machine.status().remark == "it is being made"
+    assert "pybox-kernel vm build" in machine.status().remark
+
+
+def test_what_does_not_run_is_told_with_how_to_start_it(capsys: pytest.CaptureFixture[str]) -> None:
+    stopped = MachineFacts("qemu", "vm", "stopped", "unix:///run/docker.sock")
+    show(stopped)
+    assert capsys.readouterr().out.endswith("pybox-kernel vm start\n")
+    show(stopped._replace(remark="it is starting, or being ended"))
+    assert "vm start" not in capsys.readouterr().out
 
 
 def test_a_socket_path_that_is_too_long_is_refused_before_anything_starts(tmp_path: Path) -> None:

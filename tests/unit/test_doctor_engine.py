@@ -48,7 +48,10 @@ def test_an_old_runc_is_warned_about_with_its_version_and_what_to_do() -> None:
     finding = of_runtime(GOOD, EngineVersions("20.10", "1.1.5+ds1", "1.1.5+ds1-1+deb12u1"))
     assert finding.state == "warning"
     assert "runc 1.1.5+ds1-1+deb12u1" in finding.found
-    assert "virtual machine" in finding.advice
+    assert "put a private virtual machine around it" in finding.advice
+    within = of_runtime(GOOD, EngineVersions("26.1", "1.1.15+ds1", "1.1.15+ds1-2+deb13u1"), in_vm=True)
+    assert within.state == "warning"
+    assert "apt-get" not in within.advice, "that would change this computer, and not what is in the machine"
 
 
 @pytest.mark.parametrize("runtime", ["runsc", "kata-runtime", "sysbox-runc"])

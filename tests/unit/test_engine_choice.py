@@ -86,7 +86,9 @@ def test_no_vm_no_run(wish: Wish, machine: KnownMachine | None) -> None:
 
 @pytest.mark.parametrize("engine", ["local", "unix:///run/mine.sock", "tcp://192.0.2.1:1"])
 def test_a_vm_is_required_and_another_engine_named_is_a_contradiction(engine: str) -> None:
-    assert "Leave one of the two out" in refused(Wish(engine, require_vm=True, another_machine=True), RUNS).advice
+    error = refused(Wish(engine, require_vm=True, another_machine=True), RUNS)
+    assert error.message.endswith(f": {engine}."), "as the person said it"
+    assert "Leave one of the two out" in error.advice
 
 
 def test_a_vm_whose_engine_cannot_be_reached_is_no_reason_for_a_weaker_one() -> None:

@@ -40,7 +40,7 @@ def test_without_its_package_one_command_is_named() -> None:
     missing = "import sys\nsys.modules['mcp_types'] = sys.modules['mcp'] = None\n"
     done = python(missing + "from pybox_kernel.cli import main\nmain(['mcp'])", stdin=subprocess.DEVNULL)
     assert done.stdout == ""
-    assert "Run `pip install 'pybox-kernel[mcp]'`." in done.stderr
+    assert f"Run `{sys.executable} -m pip install 'pybox-kernel[mcp]'`." in done.stderr
     assert "Traceback" not in done.stderr
 
 
