@@ -101,12 +101,11 @@ class SigningKeys:
 
     def public(self) -> tuple[bytes, bytes]:
         """As PEM: the key in use, if there is one, and the earlier ones, the last of them first. Raises SetupError."""
-        current = earlier = b""
+        current = b""
         with records_in(self._folder):
             with suppress(FileNotFoundError):
                 current = pem_of(self._read_private()[0].public_key())
-            with suppress(FileNotFoundError):
-                earlier = self._read(EARLIER, secret=False)[0]
+            earlier = self._read_earlier()
         return current, earlier
 
     def create(self) -> None:
@@ -118,9 +117,7 @@ class SigningKeys:
         not where others could have read the key, since then anyone may have signed with it. Raises SetupError."""
         kept = True
         with records_in(self._made_folder()), file_lock(self._folder / "lock"):
-            earlier = b""
-            with suppress(FileNotFoundError):
-                earlier = self._read(EARLIER, secret=False)[0]
+            earlier = self._read_earlier()
             try:
                 self._write(EARLIER, pem_of(self._read_private()[0].public_key()) + earlier)
             except FileNotFoundError:
@@ -170,6 +167,21 @@ class SigningKeys:
                 "Move it away, and the next receipt makes a new one.",
             )
         return found, mark
+
+    def _read_earlier(self) -> bytes:
+        """Nothing where there are none. Raises OSError, and SetupError for what is not keys."""
+        try:
+            data = self._read(EARLIER, secret=False)[0]
+        except FileNotFoundError:
+            return b""
+        try:
+            ring_of(data)
+        except Exception as error:  # whatever a damaged key does to the library that reads it
+            raise SetupError(
+                f"{self._folder / EARLIER} has something in it that is no key.",
+                "Move it away: what earlier keys signed then counts as not made here.",
+            ) from error
+        return data
 
     def _read(self, name: str, *, secret: bool) -> tuple[bytes, tuple[int, int]]:
         """Raises OSError, and SetupError for a file that is not this user's alone."""

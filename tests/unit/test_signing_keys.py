@@ -119,6 +119,20 @@ def test_what_is_no_key_is_said_and_nothing_of_it_is_shown(data: bytes, tmp_path
     assert "AAAA" not in str(fresh.problem)
 
 
+def test_earlier_keys_that_are_none_are_said_and_with_them_gone_all_is_well(tmp_path: Path) -> None:
+    keys = SigningKeys(tmp_path)
+    name, signature = signed(keys)
+    earlier = tmp_path / "keys" / "earlier.pub"
+    earlier.write_bytes(b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")
+    for use in (keys.ring, keys.public, keys.rotate):
+        with pytest.raises(SetupError, match=r"earlier\.pub has something in it that is no key"):
+            use()
+    assert signed(keys) == (name, signature)
+    earlier.unlink()
+    assert keys.rotate()
+    assert keys.ring().verify(name, signature, WHAT)
+
+
 def test_a_home_that_cannot_hold_it_is_said_until_it_can(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("")
     keys = SigningKeys(tmp_path)
