@@ -23,7 +23,7 @@ __all__ = ["MOST_READ", "WORDS", "Cleaned", "Quote", "cleaned"]
 MOST_READ: Final = 128 << 20
 """Bytes of a file, with its outputs."""
 MOST_PARTS: Final = 1_000_000
-MOST_VALUES: Final = 10_000_000
+MOST_VALUES: Final = 4_000_000
 """Lists and objects, and what is in them: with more, a small file would take all of the memory."""
 LONGEST_CODE: Final = 256 << 10
 """Characters of a code cell. A box takes a quarter of that."""
@@ -89,6 +89,7 @@ class Cleaning:
         self._counts: Counter[str] = Counter()
         self._quotes: list[Quote] = []
         self._number = 0
+        self._characters = 0
 
     def result(self) -> Cleaned:
         old = old_cells(self._document)
@@ -108,7 +109,7 @@ class Cleaning:
         }
         data = written(document, ascii_only=False)
         if len(data) > MOST_BYTES:
-            refuse(f"has over {MOST_BYTES >> 20} MB also without its outputs", "Divide it.")
+            refuse_size()
         return Cleaned(data, len(cells), dict(self._counts), tuple(self._quotes))
 
     def _notebook(self, metadata: object) -> None:
@@ -147,6 +148,9 @@ class Cleaning:
             if dense(text):
                 self._note("dense", text)
                 new["cell_type"] = "raw"
+        self._characters += len(text)
+        if self._characters > MOST_BYTES:  # at once, since a text may take a tenth of a second
+            refuse_size()
         return {**new, "source": lines(text)}
 
     def _code(self, text: str) -> str:
@@ -231,6 +235,10 @@ def old_cells(document: Mapping[str, Any]) -> Sequence[object]:
     if len(found) > MOST_CELLS:
         refuse(f"has {len(found):,} cells; the most is {MOST_CELLS:,}", "Divide it.")
     return found
+
+
+def refuse_size() -> NoReturn:
+    refuse(f"has over {MOST_BYTES >> 20} MB also without its outputs", "Divide it.")
 
 
 def refuse(what: str, advice: str = "Look at it in a text editor, or ask whoever sent it.") -> NoReturn:

@@ -8,7 +8,9 @@ from typing import Any
 import nbformat
 import pytest
 
+from pybox_kernel import notebook_cleaning
 from pybox_kernel.errors import SourceError
+from pybox_kernel.inert_markdown import inert
 from pybox_kernel.install import DATA_KERNEL_NAME
 from pybox_kernel.notebook_cleaning import MOST_QUOTES, WORDS, Cleaned, cleaned
 from tests.hostile_notebooks import FILES, HostileFile
@@ -67,6 +69,17 @@ def test_code_and_the_order_of_cells_stay_as_they_are() -> None:
     cells = read(clean)["cells"]
     assert [cell["cell_type"] for cell in cells] == ["code", "markdown", "raw", "code"]
     assert ["".join(cell["source"]) for cell in cells] == [source, "# a", "<b>", ""]
+
+
+def test_a_notebook_with_too_much_text_is_refused_before_all_of_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(notebook_cleaning, "inert", lambda text: (looked.append(text), inert(text))[1])
+    monkeypatch.setattr(notebook_cleaning, "MOST_BYTES", 1 << 20)
+    with pytest.raises(SourceError, match="1 MB also without its outputs"):
+        of(document(*[markdown("word " * 10_000)] * 60))
+    assert len(looked) == 21
 
 
 def test_the_kernel_is_the_one_that_is_asked_for() -> None:
