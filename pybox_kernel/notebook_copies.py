@@ -90,6 +90,8 @@ class Copies(NamedTuple):
     """Files that are no notebooks, and were not copied."""
     archives: Sequence[str]
     """Those of them that may hold notebooks. Safe to show."""
+    without: Sequence[str]
+    """Folders right in it, a student's each perhaps, without a notebook anywhere below. Safe to show."""
     links: Sequence[str]
     """Those that lead to folders. Safe to show."""
     unfinished: str
@@ -108,6 +110,7 @@ class Reading:
     def __init__(self) -> None:
         self.others = 0
         self.archives: list[str] = []
+        self.without: list[str] = []
         self.links: list[str] = []
         self.unfinished = ""
         self._entries = 0
@@ -161,10 +164,13 @@ class Reading:
                 except OSError as error:
                     self._not_read((*above, part), error)
                     continue
+                notebooks = self._notebooks
                 try:
                     yield from self._walk(below, (*above, part))
                 finally:
                     os.close(below)
+                if not above and self._notebooks == notebooks and not self.unfinished:
+                    self.without.append(safe_name(part, 100))
 
     def _names(self, folder: int, above: tuple[str, ...]) -> Sequence[str]:
         names = []
@@ -236,13 +242,21 @@ def copy_all(path: Path, target: Path, home: Path, kernel: str, told: Callable[[
                 writing = writing or Writing(target, path, home / "opened", kernel)
                 outcomes.append(writing.take(found))
                 told(outcomes[-1])
+    except BrokenPipeError:  # whoever heard of the notebooks is gone
+        raise
     except OSError as error:
         raise PyBoxError(
             f"{safe_name(error.filename or str(target), 200)} cannot be written: {error.strerror}.",
             "Make room, or name another folder with --to.",
         ) from error
     return Copies(
-        target, tuple(outcomes), reading.others, tuple(reading.archives), tuple(reading.links), reading.unfinished
+        target,
+        tuple(outcomes),
+        reading.others,
+        tuple(reading.archives),
+        tuple(reading.without),
+        tuple(reading.links),
+        reading.unfinished,
     )
 
 

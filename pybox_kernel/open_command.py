@@ -22,6 +22,7 @@ __all__ = ["add_open_parser", "open_notebooks"]
 
 KERNELS: Final = {"stdlib": KERNEL_NAME, "data": DATA_KERNEL_NAME}
 LISTING: Final = "what-was-removed.txt"
+MOST_NAMES: Final = 200
 
 
 def add_open_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -95,6 +96,9 @@ def ending(copies: Copies, made: Sequence[Copied]) -> Iterator[str]:
     yield f"{counted(len(made), 'notebook')} copied{others}." if copies.outcomes else "There is no notebook in it."
     if copies.others:
         yield f"{counted(copies.others, 'file')} of other kinds not copied."
+    if copies.without and copies.outcomes:
+        more = f", and {len(copies.without) - MOST_NAMES} more" if len(copies.without) > MOST_NAMES else ""
+        yield f"Folders without a notebook: {', '.join(copies.without[:MOST_NAMES])}{more}."
     if copies.links:
         yield f"Links, which are not followed: {', '.join(copies.links)}."
     if copies.archives:

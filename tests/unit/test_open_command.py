@@ -53,6 +53,15 @@ def test_a_file_that_is_no_notebook_is_named_and_the_status_says_so(
     assert "1 notebook copied, 1 not." in said
 
 
+def test_who_sent_something_else_or_nothing_is_named(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("ada/x", "ben/x", "cy"):
+        (given / name).mkdir(parents=True)
+    (given / "ada" / "x" / "a.ipynb").write_text(json.dumps(HOSTILE))
+    (given / "ben" / "x" / "a.pdf").write_bytes(b"%PDF")
+    assert opened(given) == 0
+    assert "\nFolders without a notebook: ben, cy.\n" in capsys.readouterr().out
+
+
 def test_again_goes_on_and_says_what_was_there(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     opened(given)
     assert opened(given) == 0
