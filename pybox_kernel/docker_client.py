@@ -16,7 +16,7 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
-__all__ = ["client", "first_word", "speaks_within"]
+__all__ = ["await_more", "client", "first_word"]
 
 BASE = "http+docker://localhost"
 
@@ -108,8 +108,9 @@ def first_word(address: str, seconds: float) -> dict[str, Any]:
         asking.close()
 
 
-def speaks_within(answer: Any, seconds: float) -> bool:
-    """Whether there is more of an answer to read by then, or its end."""
+def await_more(answer: Any, seconds: float) -> None:
+    """Waits until there is more of an answer to read, or its end. Raises TimeoutError."""
     poll = select.poll()  # ``select`` knows no descriptor above 1023
     poll.register(answer, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
+    if not poll.poll(seconds * 1000):
+        raise TimeoutError

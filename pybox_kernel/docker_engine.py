@@ -34,6 +34,7 @@ from pybox_kernel.errors import (
     EngineRefused,
     EngineTimeout,
 )
+from pybox_kernel.own_descriptors import given_up, keep_to_oneself
 
 __all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "DockerRemoval"]
 
@@ -146,6 +147,7 @@ class DockerConnection:
         self._buffer = bytearray()
         self._ended = False
         raw.setblocking(False)
+        keep_to_oneself(raw.fileno())
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -185,6 +187,7 @@ class DockerConnection:
 
     def close(self) -> None:
         self._ended = True
+        given_up(self._socket.fileno())
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with suppress(OSError):
@@ -205,8 +208,7 @@ class DockerRemoval:
             if self._answer.status_code == requests.codes.not_found:
                 return None
             self._answer.raise_for_status()
-            if not docker_client.speaks_within(self._answer.raw, seconds):
-                raise TimeoutError
+            docker_client.await_more(self._answer.raw, seconds)
             return int(self._answer.json()["StatusCode"])
 
 
@@ -252,8 +254,7 @@ class DockerEngine:
         if client is None:
             if self._version is None:
                 said = docker_client.first_word(self._address, FIRST_SECONDS * self._place.patience)
-                version, self._versions = str(said["ApiVersion"]), versions_in(said)
-                self._version = version
+                self._versions, self._version = versions_in(said), str(said["ApiVersion"])
             client = docker_client.client(self._address, self._version, seconds)
             self._local.client = client
             with self._lock:

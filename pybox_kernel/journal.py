@@ -23,6 +23,7 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from pybox_kernel.errors import SetupError
+from pybox_kernel.own_descriptors import given_up, keep_to_oneself
 from pybox_kernel.seal import LABEL
 
 __all__ = [
@@ -149,6 +150,7 @@ class LockedFolder:
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder = folder
         self._lock = lock
+        keep_to_oneself(lock)
 
     def write(self, entry: Entry) -> None:
         """Raises SetupError if it cannot be kept: then nothing may be made."""
@@ -178,6 +180,7 @@ class LockedFolder:
     def release(self) -> None:
         """Gives the lock back and leaves the folder. Idempotent."""
         if self._lock >= 0:
+            given_up(self._lock)
             os.close(self._lock)
             self._lock = -1
 

@@ -22,6 +22,7 @@ from typing import Final
 
 from pybox_kernel.errors import BoxError, Stopped
 from pybox_kernel.file_lock import file_lock, file_lock_now
+from pybox_kernel.own_descriptors import given_up, keep_to_oneself
 from pybox_kernel.stop import Stop
 
 __all__ = ["Turns", "at_once"]
@@ -109,6 +110,7 @@ class Turns:
             with self._locked():
                 number = max(self._turns(), default=0) + 1
                 lock = os.open(self._folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                keep_to_oneself(lock)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 count_for(lock, WAITING_SECONDS)
                 return number, lock
@@ -117,6 +119,7 @@ class Turns:
     def _give_back(self, number: int, lock: int) -> None:
         with suppress(OSError), self._locked():
             (self._folder / str(number)).unlink()
+        given_up(lock)
         os.close(lock)
 
     def _held(self) -> list[int]:

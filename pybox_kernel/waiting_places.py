@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pybox_kernel.file_lock import file_lock
+from pybox_kernel.own_descriptors import given_up, keep_to_oneself
 
 __all__ = ["Bounds", "Place", "Places", "bounds_of_user"]
 
@@ -47,10 +48,12 @@ class Place:
 
     def __init__(self, lock: int) -> None:
         self._lock = lock
+        keep_to_oneself(lock)
 
     def release(self) -> None:
         lock, self._lock = self._lock, -1
         if lock >= 0:
+            given_up(lock)
             os.close(lock)
 
 

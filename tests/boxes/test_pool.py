@@ -21,6 +21,7 @@ from pybox_kernel.journal import Journal
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.session import Session, Stop
+from pybox_kernel.waiting_places import Bounds, Places
 from tests.boxes.conftest import Installation
 from tests.conftest import Outside
 
@@ -459,6 +460,33 @@ def test_the_boxes_of_a_session_that_is_killed_end_at_once(own: Installation, ou
     assert len(found["already_gone"]) == 2
     assert found["unconfirmed"] == []
     assert own.sessions() == []
+
+
+FORKED = """
+if (child := os.fork()) == 0:
+    time.sleep(60)
+    os._exit(0)
+print(child, flush=True)
+"""
+
+
+def test_the_boxes_of_a_session_that_is_killed_end_although_a_process_that_it_forked_lives_on(
+    own: Installation, outside: Outside
+) -> None:
+    owner = own.python(OWNER.replace('print("waiting", flush=True)', FORKED))
+    assert owner.stdout is not None
+    child = int(owner.stdout.readline())
+    try:
+        boxes = own.boxes()
+        assert len(boxes) == 2
+        owner.send_signal(signal.SIGKILL)
+        for box in boxes:
+            outside.wait_gone(box, 3.0)
+        assert Places(own.home, Bounds(9, 99)).held() == Bounds(0, 0)
+        assert len(own.cleanup()["already_gone"]) == 2
+        assert own.sessions() == []
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_a_session_that_ends_leaves_none(own: Installation, outside: Outside) -> None:
