@@ -80,6 +80,8 @@ def connect(run: Path, seconds: float, alive: Callable[[], bool]) -> None:
                     stderr=log,
                     timeout=left + 5,
                     check=False,
+                    # ssh leaves this terminal by itself, its ProxyCommand does not: a Ctrl-C later would end that.
+                    start_new_session=True,
                 )
             except subprocess.TimeoutExpired:
                 continue

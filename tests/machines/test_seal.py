@@ -84,6 +84,13 @@ def test_its_kernel_has_no_network_interface_but_its_own_loopback(machine: QemuM
     }  # fmt: skip
 
 
+def test_what_ends_a_terminals_programs_does_not_reach_it(machine: QemuMachine) -> None:
+    """Ctrl-C and a terminal that is closed are told to a session's processes; this test's is where it was started."""
+    found = processes(machine)
+    assert len(found) == 3
+    assert os.getsid(0) not in {os.getsid(pid) for pid in found}
+
+
 def test_only_its_user_may_enter(machine: QemuMachine) -> None:
     assert stat.S_IMODE(machine.folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(machine.run.stat().st_mode) == 0o700
