@@ -59,6 +59,11 @@ def advice(receipt: Receipt, ceilings: Ceilings) -> Iterator[str]:
     if wall is not None and wall.kind == "module":
         allowed = ", ".join(ceilings.images)
         yield f"The module is not in this image. Images allowed here: {allowed}. Nothing can be installed in a box."
+    elif wall is not None and wall.kind == "name" and receipt.observed.carried is not None:
+        yield (
+            "The session has no such name: no call that ran to its end left it, or its value is one that cannot be "
+            "kept or made again."
+        )
     elif wall is not None and wall.kind in WALLS:
         sessions = ", unless both name the same `session`" if ceilings.carry else ""
         files = ", unless the call brings them as `files`" if ceilings.files else ""

@@ -21,7 +21,7 @@ from pybox_kernel.receipt import BoxFile, FileNotBrought, Receipt, Stream, Wall,
 from pybox_kernel.runner import ProgramError, RunResult
 from pybox_kernel.safe_display import SafeText, safe_name, safe_text
 from tests.fences import outside_of_fences
-from tests.receipts import ended, receipt
+from tests.receipts import carried, ended, receipt
 
 OWN = Ceilings(("stdlib",), 30, files=True, carry=True)
 LINES = st.lists(st.text("`~ \nab[]", max_size=30) | st.sampled_from(["```", "`" * 40, "[end]"]), max_size=6)
@@ -81,6 +81,26 @@ def test_every_word_of_a_program_is_fenced() -> None:
     assert words.count("SAID") > 10
     assert "SAID" not in outside_of_fences(words)
     assert len(pictures) == 1
+
+
+def test_what_a_session_does_not_keep_is_said_inside_a_fence() -> None:
+    found = receipt(
+        asked__options__carry="on",
+        observed__carried=carried(why_nothing="SAID"),
+        observed__end=ended("exited", code=1),
+        said__lost=[{"name": f"SAID{number}", "type": "SAID", "why": "SAID\n```"} for number in range(20)],
+        said__lost_more=1,
+        said__not_restored=[{"names": ["SAID"], "more_names": 0, "kind": "", "why": "SAID"}],
+        said__withheld=[Withheld(what="SAID", bytes=1, number=1).model_dump()],
+        said__wall=Wall(kind="name", what="SAID", cell=None).model_dump(),
+    )
+    words = in_words(answer_of(run(found)).answer)
+    outside = outside_of_fences(words)
+    assert words.count("SAID") > 10
+    assert "SAID" not in outside
+    assert "21 values not kept for the session" in outside
+    assert "1 value of the session not made again" in outside
+    assert "The session has no such name" in outside
 
 
 def test_a_value_is_said_once_and_its_picture_is_among_what_was_shown() -> None:
