@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks import carry, classroom, files, full_run, growth, in_advance, many, memory, receipts, run_all
+from benchmarks import carry, classroom, files, full_run, growth, in_advance, machine, many, memory, receipts, run_all
 from pybox_kernel.docker_engine import DockerEngine
 
 ROUNDS: Final = 20
@@ -31,10 +31,11 @@ PARTS: Final[dict[str, Callable[[int], list[str]]]] = {
     "files": files.report,
     "carry": carry.report,
     "classroom": classroom.report,
+    "machine": machine.report,
 }
 
 
-def machine() -> str:
+def computer() -> str:
     engine = DockerEngine()
     facts = engine.facts()
     engine.close()
@@ -56,7 +57,7 @@ def all_parts() -> None:
     found = [
         "# Times and memory",
         "",
-        f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
+        f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {computer()}.",
         f"Milliseconds of wall clock. Where things are compared they were done in turn, {ROUNDS} rounds.",
         "",
     ]

@@ -151,8 +151,8 @@ def a_box_waits(folder: Path) -> None:
     engine.close()
 
 
-def until(holds: Callable[[], bool]) -> None:
-    limit = time.monotonic() + WAIT_SECONDS
+def until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
+    limit = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > limit:
             raise RuntimeError("no box was made in advance")

@@ -67,7 +67,7 @@ def judged(place: Place, sight: Sight, own: Host) -> Judged:
     same = "the box's kernel has the boot id that PyBox's virtual machine has by its own connection"
     if sight.source == "the box's own reading":
         return Judged("other_kernel", differs, (same, "but that was read within the box, and by no witness beside it"))
-    return Judged("private_vm", same, (differs, *filter(None, (vm.remark.rstrip("."),))), vm.words)
+    return Judged("private_vm", same, tuple(filter(None, (differs, vm.clock, vm.remark.rstrip(".")))), vm.words)
 
 
 def host_facts(whose: str, host: Host) -> Iterator[str]:

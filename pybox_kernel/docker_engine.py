@@ -25,7 +25,7 @@ import urllib3.exceptions
 
 from pybox_kernel import docker_client, docker_images
 from pybox_kernel.engine import ContainerRecord, EngineFacts, EngineVersions, ImageRecord, Place
-from pybox_kernel.engine_choice import DEFAULT_ADDRESS, Wish, choose, mending, placed, starting
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS, Wish, choose, emptying, mending, placed, starting
 from pybox_kernel.errors import (
     EngineDenied,
     EngineError,
@@ -62,7 +62,9 @@ def translated(place: Place, doing: str) -> Iterator[None]:
             f"The engine knows nothing of it when asked to {doing}: {explained(error)}.", DOCTOR
         ) from error
     except docker.errors.APIError as error:
-        raise EngineRefused(f"The engine at {address} refused to {doing}: {explained(error)}.", DOCTOR) from error
+        why = explained(error)
+        advice = emptying(place) if "no space left on device" in why.lower() else DOCTOR
+        raise EngineRefused(f"The engine at {address} refused to {doing}: {why}.", advice) from error
     except (requests.exceptions.Timeout, TimeoutError, urllib3.exceptions.TimeoutError) as error:
         raise EngineTimeout(
             f"The engine at {address} did not answer in time when asked to {doing}.", mending(place)

@@ -35,6 +35,9 @@ class PrivateVM(NamedTuple):
     """Of the kernel in it."""
     remark: str = ""
     """What else its driver says of it, without a full stop."""
+    clock: str = ""
+    """Its clock against this computer's, or that it could not be read, in words. Nothing is decided by it: what is
+    left behind or has waited too long is found by this computer's clock alone."""
 
 
 class Place(NamedTuple):

@@ -10,15 +10,17 @@ import hashlib
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pybox_kernel.engine import Place, PrivateVM
 from pybox_kernel.errors import EngineElsewhere, EngineRefused, OptionError, VMMissing
-from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Machine, kind_in_words
+from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, Machine, clock_in_words, kind_in_words
 
-__all__ = ["DEFAULT_ADDRESS", "Wish", "choose", "ended_with", "mending", "placed", "starting", "wish_of"]
+__all__ = ["DEFAULT_ADDRESS", "Wish", "choose", "emptying", "ended_with", "mending", "placed", "starting", "wish_of"]
 
 DEFAULT_ADDRESS: Final = "unix:///var/run/docker.sock"
 LONGEST: Final = LONGEST_SOCKET_PATH + (4 if sys.platform == "linux" else 0)
@@ -46,6 +48,9 @@ COMMANDS: Final = {
 LARGEST_FILE: Final = 1 << 20
 EMULATED: Final = 6.0
 """Times the usual limits for an engine on an emulated processor, which is some ten times slower."""
+CLOCK_SECONDS: Final = 60.0
+"""How long what was measured of a machine's clock stands. It is measured over the driver's connection: 20 ms, or half
+a second where the machine is emulated."""
 
 
 class Wish(NamedTuple):
@@ -127,15 +132,38 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
     chosen = "asked for" if wish.engine or wish.require_vm else "PyBox's virtual machine runs"
     checked_path(facts.endpoint)
 
+    measured = Measured(machine)
+
     def now() -> PrivateVM | None:
         found = machine.status()
         if found.state != "running" or found.endpoint != facts.endpoint or not found.boot_id:
             return None
-        return PrivateVM(kind_in_words(found), found.boot_id, found.remark)
+        return PrivateVM(kind_in_words(found), found.boot_id, found.remark, clock_in_words(measured.clock()))
 
     required = wish.require_vm or wish.engine == "vm"
     name, patience = f"PyBox's own {kind_in_words(facts)}", EMULATED if facts.accelerator == "tcg" else 1.0
     return Place(facts.endpoint, name, chosen, now, required, facts.runs_cgroup, patience)
+
+
+class Measured:
+    """A machine's clock, measured anew after ``CLOCK_SECONDS`` and after each leap of this computer's own clock: it
+    was asleep, and the machine with it; or it was set."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._offset = 0.0
+        self._clock: Clock | None = None
+
+    def clock(self) -> Clock | None:
+        with self._lock:
+            now = time.monotonic()
+            offset = time.time() - now
+            if now >= self._until or abs(offset - self._offset) > 1.0:
+                self._clock = self._machine.clock()
+                self._until, self._offset = now + CLOCK_SECONDS, offset
+            return self._clock
 
 
 def ended_with(machine: Machine | None, address: str, at: float) -> bool:
@@ -260,6 +288,15 @@ def mending(place: Place) -> str:
     if place.name in MAKERS:
         return f"Start {place.name} anew{COMMANDS.get(place.name, '')}, then try again."
     return RESTART
+
+
+def emptying(place: Place) -> str:
+    """What to do where its disk is full."""
+    if place.vm is None:
+        return "Its disk is full: make room there. `docker system df` says what takes it."
+    if "Colima" in place.name:
+        return "Its disk is full. Make it anew: `colima delete --profile pybox`, then `pybox-kernel vm start`."
+    return f"Its disk is full, and is as it was made after each start. {mending(place)}"
 
 
 def read_json(path: Path) -> dict[str, object]:

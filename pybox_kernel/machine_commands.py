@@ -8,7 +8,7 @@ import json
 from pybox_kernel import session_machine
 from pybox_kernel.errors import ExitStatus
 from pybox_kernel.image_commands import interruptible
-from pybox_kernel.machines.machine import MachineFacts, kind_in_words
+from pybox_kernel.machines.machine import MachineFacts, clock_in_words, kind_in_words
 from pybox_kernel.progress import Steps
 from pybox_kernel.safe_display import safe_text
 
@@ -76,12 +76,7 @@ def show(facts: MachineFacts) -> None:
     if facts.state == "running":
         print(safe_text(f"Running: {kind_in_words(facts)}, Linux {facts.kernel}, {facts.memory_mib} MB of memory."))
         print(safe_text(f"Its engine: {facts.endpoint}"))
-        if facts.clock is not None:
-            ahead, within = facts.clock
-            side = "ahead of" if ahead >= 0 else "behind"
-            print(f"Its clock is {abs(ahead):.3f} s {side} this computer's, give or take {within:.3f} s.")
-        else:
-            print("Its clock could not be read.")
+        print(f"T{clock_in_words(facts.clock)[1:]}.")
     else:
         said = {
             "not made": "There is none.",

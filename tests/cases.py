@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-__all__ = ["CASES", "HELD", "LATER", "case", "snippet"]
+__all__ = ["CASES", "HELD", "case", "snippet"]
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -33,11 +33,6 @@ def read_cases() -> dict[str, Case]:
 
 
 CASES: Final = read_cases()
-
-LATER: Final = {
-    "time-vm-clock-drift": "needs a virtual machine, which does not exist yet; tests hold what can be held without one",
-}
-"""Cases that no test holds whole yet, and why. Each has a test all the same."""
 
 HELD: Final[dict[str, list[str]]] = {name: [] for name in CASES}
 """The tests of each case, as far as their modules have been imported."""

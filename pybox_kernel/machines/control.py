@@ -19,12 +19,23 @@ from typing import Final, NamedTuple
 
 from pybox_kernel.machines.machine import Clock
 
-__all__ = ["ENGINE_SOCKET", "Inside", "Lost", "connect", "disconnect", "engine_answers", "look_inside", "turn_off"]
+__all__ = [
+    "ENGINE_SOCKET",
+    "Inside",
+    "Lost",
+    "connect",
+    "disconnect",
+    "engine_answers",
+    "look_inside",
+    "set_clock",
+    "turn_off",
+]
 
 ENGINE_SOCKET: Final = "docker.sock"
 NAME: Final = "pybox"
 QUESTIONS: Final = "cat /proc/sys/kernel/random/boot_id; uname -r; while read -r _; do echo $EPOCHREALTIME; done"
 TIMES_ASKED: Final = 5
+SET: Final = "echo ready; read -r now; date -u -s @$now >/dev/null; echo done"
 BOOT_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 RELEASE: Final = re.compile(r"[A-Za-z0-9._+~-]{1,100}")
 MOMENT: Final = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
@@ -156,6 +167,19 @@ def looked_inside(run: Path, seconds: float) -> Inside:
     if best is None or not BOOT_ID.fullmatch(boot_id) or not RELEASE.fullmatch(kernel):
         raise Lost("the machine did not tell what runs in it")
     return Inside(boot_id, kernel, best)
+
+
+def set_clock(run: Path, seconds: float) -> None:
+    """Sets the machine's clock to this computer's: a few hundredths of a second behind it, or more where the machine
+    is emulated. Raises Lost."""
+    with asked(run, SET) as talk:
+        watch = Watch(talk, seconds)
+        try:
+            watch.line()
+            watch.say(f"{time.time():.6f}\n")
+            watch.line()
+        finally:
+            talk.kill()
 
 
 class Watch:

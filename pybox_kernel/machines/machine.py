@@ -10,7 +10,16 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, Protocol
 
-__all__ = ["LONGEST_SOCKET_PATH", "Accelerator", "Clock", "Machine", "MachineFacts", "MachineState", "kind_in_words"]
+__all__ = [
+    "LONGEST_SOCKET_PATH",
+    "Accelerator",
+    "Clock",
+    "Machine",
+    "MachineFacts",
+    "MachineState",
+    "clock_in_words",
+    "kind_in_words",
+]
 
 Progress = Callable[[str], None]
 
@@ -98,3 +107,12 @@ KINDS: Final = {
 def kind_in_words(facts: MachineFacts) -> str:
     """Such as "private VM (QEMU, KVM)". Says nothing of whether an engine is in it: that takes its boot id."""
     return KINDS.get((facts.driver, facts.accelerator or ""), f"private VM ({facts.driver})")
+
+
+def clock_in_words(clock: Clock | None) -> str:
+    """Such as "the machine's clock is 3.200 s ahead of this computer's, give or take 0.010 s"."""
+    if clock is None:
+        return "the machine's clock could not be read"
+    ahead, within = clock
+    side = "ahead of" if ahead >= 0 else "behind"
+    return f"the machine's clock is {abs(ahead):.3f} s {side} this computer's, give or take {within:.3f} s"

@@ -199,6 +199,8 @@ class QemuMachine:
                 control.connect(self.run, QUESTION_SECONDS, self.alive)
         if not control.engine_answers(self.socket, LOOK_SECONDS * 5):
             return None
+        with suppress(Lost):  # after a sleep of this computer it is behind
+            control.set_clock(self.run, QUESTION_SECONDS)
         return self.status()
 
     def fresh_run(self) -> None:
@@ -213,6 +215,7 @@ class QemuMachine:
         try:
             self.launch(choice, keep=False)
             self.connect(choice)
+            control.set_clock(self.run, QUESTION_SECONDS)
             inside = control.look_inside(self.run, QUESTION_SECONDS)
             state = State(
                 accelerator=choice.accelerator,

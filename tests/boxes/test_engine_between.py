@@ -271,6 +271,8 @@ def test_an_engine_without_room_says_so_and_nothing_half_made_is_left(call: str,
     full = {"message": "write /var/lib/docker/tmp: no space left on device"}
     receipt = bench.run(Fault(CALLS[call], "answer", body=full, status="500 Internal Server Error")).receipt
     assert_not_started(receipt, "engine_refused", f"refused to {call}", "no space left on device")
+    assert receipt.problem is not None
+    assert "make room there" in receipt.problem.advice
     assert_nothing_left(bench, receipt)
     assert bench.run().receipt.ok, "once there is room again"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import CASES, HELD, LATER, case, snippet
+from tests.cases import CASES, HELD, case, snippet
 
 TESTS = Path(__file__).parents[1]
 
@@ -20,10 +20,6 @@ def all_tests_imported() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_case_is_held_by_a_test(name: str) -> None:
     assert HELD[name], CASES[name].expected
-
-
-def test_what_waits_for_a_later_image_or_machine_is_a_case_of_the_catalogue() -> None:
-    assert LATER.keys() <= CASES.keys()
 
 
 def test_a_name_that_is_no_case_is_an_error_where_it_is_written() -> None:

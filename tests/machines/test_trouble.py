@@ -46,11 +46,11 @@ class Begun:
         return None
 
 
-def while_it_runs(machine: QemuMachine, home: Path, act: Callable[[], None]) -> RunResult:
+def while_it_runs(machine: QemuMachine, home: Path, act: Callable[[], None], seconds: int = 20) -> RunResult:
     """Acts while a program runs in the machine; how its run ended."""
     begun, results = Begun(), []
     with Session(Journal(home), wish=Wish("vm")) as session:
-        source = "import time\ntime.sleep(20)"
+        source = f"import time\ntime.sleep({seconds})"
         target = lambda: results.append(session.run(source, deadline_seconds=25, watcher=begun))  # noqa: E731
         thread = threading.Thread(target=target)
         thread.start()
@@ -156,6 +156,28 @@ def test_an_engine_that_starts_anew_in_the_machine_ends_the_run_and_takes_the_ne
     result = while_it_runs(machine, home, restart)
     assert not result.receipt.ok
     assert session_machine.start_machine(print).state == "running"
+    with Session(Journal(home), wish=Wish("vm")) as session:
+        assert session.run("print(1)").receipt.ok
+
+
+def test_a_full_disk_in_the_machine_is_told_with_what_to_do_and_the_next_start_has_room(
+    machine: QemuMachine, home: Path
+) -> None:
+    fill = "cd /var/lib/docker; fallocate -l $(( $(stat -f -c '%a * %S' .) )) full; cat /dev/zero > rest; df . >&2"
+    command = ["ssh", "-F", "none", "-S", "ctl", "pybox", fill]
+    told = subprocess.run(command, cwd=machine.run, env=control.environment(machine.run), capture_output=True)
+    with Session(Journal(home), wish=Wish("vm")) as session:
+        receipt = session.run("print(1)").receipt
+    problem = receipt.problem
+    assert problem is not None, told.stderr
+    assert (problem.code, receipt.observed.end.how) == ("engine_refused", "not_started")
+    assert "no space left on device" in problem.message
+    assert "`pybox-kernel vm stop`, then `pybox-kernel vm start`" in problem.advice
+    engine = DockerEngine(machine.endpoint)
+    assert engine.containers(labels=["org.pybox.uid"]) == []
+    engine.close()
+    assert machine.stop()
+    session_machine.start_machine(print)
     with Session(Journal(home), wish=Wish("vm")) as session:
         assert session.run("print(1)").receipt.ok
 

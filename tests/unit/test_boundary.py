@@ -17,7 +17,7 @@ from tests.cases import case
 OWN = Host("own-boot", "6.1.0", "Dell Inc.", "XPS", None, "no")
 GUEST = Host("vm-boot", "6.12.1", "QEMU", "Standard PC", None, "yes")
 HERE = Place("unix:///run/docker.sock", "an engine", "it is the usual one")
-VM = PrivateVM("private VM (QEMU, KVM)", "vm-boot")
+VM = PrivateVM("private VM (QEMU, KVM)", "vm-boot", clock="the machine's clock is 3.200 s ahead of this computer's")
 
 
 def in_vm(vm: PrivateVM | None = VM, **changes: Any) -> Place:
@@ -75,6 +75,7 @@ def test_a_private_vm_is_said_with_what_it_runs_on_and_its_evidence() -> None:
     found = seen(in_vm())
     assert (found.kind, found.machine) == ("private_vm", "private VM (QEMU, KVM)")
     assert "boot id that PyBox's virtual machine has" in found.evidence
+    assert "the machine's clock is 3.200 s ahead of this computer's" in found.facts
     assert "the box's kernel is Linux 6.12.1" in found.facts
     assert "the box's machine calls itself QEMU Standard PC" in found.facts
     assert "the box's processor says that it is a virtual machine's" in found.facts

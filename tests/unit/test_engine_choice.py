@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pybox_kernel import engine_choice
 from pybox_kernel.engine import Place
 from pybox_kernel.engine_choice import DEFAULT_ADDRESS, LONGEST, Wish, choose, ended_with, wish_of
 from pybox_kernel.errors import EngineElsewhere, EngineError, EngineRefused, OptionError, PyBoxError, VMMissing
@@ -25,6 +27,7 @@ class KnownMachine:
 
     def __init__(self, **facts: Any) -> None:
         self.facts = MachineFacts("qemu", "pybox", "running", SOCKET, "tcg", "vm-boot")._replace(**facts)
+        self.measured, self.reading = 0, Clock(-3.2, 0.01)
 
     def status(self) -> MachineFacts:
         return self.facts
@@ -36,7 +39,8 @@ class KnownMachine:
         raise AssertionError
 
     def clock(self) -> Clock | None:
-        return None
+        self.measured += 1
+        return self.reading
 
 
 RUNS, STOPPED = KnownMachine(), KnownMachine(state="stopped")
@@ -102,9 +106,13 @@ def test_what_is_known_of_the_vm_is_asked_anew_each_time() -> None:
     machine = KnownMachine()
     place = chosen(Wish(), machine)
     assert place.vm is not None
-    assert place.vm() == ("private VM (QEMU, emulated)", "vm-boot", "")
+    found = place.vm()
+    assert found is not None
+    assert found[:3] == ("private VM (QEMU, emulated)", "vm-boot", "")
     machine.facts = machine.facts._replace(boot_id="after a restart")
-    assert place.vm() == ("private VM (QEMU, emulated)", "after a restart", "")
+    found = place.vm()
+    assert found is not None
+    assert found.boot_id == "after a restart"
     for change in ({"state": "stopped"}, {"endpoint": "unix:///elsewhere"}, {"boot_id": None}):
         machine.facts = KnownMachine(**change).facts
         assert place.vm() is None, change
@@ -270,3 +278,28 @@ def test_an_engine_that_is_none_is_refused(engine: str) -> None:
         wish_of(engine, environment={})
     with pytest.raises(OptionError, match="is no engine"):
         wish_of(environment={"PYBOX_ENGINE": engine})
+
+
+def test_the_machines_clock_is_measured_and_stands_for_a_while_and_not_over_a_leap_of_this_computers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = KnownMachine()
+    place = choose(Wish("vm"), lambda: machine, {})
+    assert place.vm is not None
+    told = [found.clock for _ in range(3) if (found := place.vm()) is not None]
+    assert told == ["the machine's clock is 3.200 s behind this computer's, give or take 0.010 s"] * 3
+    assert machine.measured == 1
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 3600)  # as after a sleep
+    machine.reading = None
+    found = place.vm()
+    assert found is not None
+    assert found.clock == "the machine's clock could not be read"
+    place.vm()
+    assert machine.measured == 2
+    monkeypatch.setattr(engine_choice, "CLOCK_SECONDS", 0.0)
+    place = choose(Wish("vm"), lambda: machine, {})
+    assert place.vm is not None
+    for _ in range(2):
+        place.vm()
+    assert machine.measured == 4
