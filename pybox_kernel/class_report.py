@@ -28,6 +28,8 @@ MOST_ENTRIES: Final = 200_000
 DEEPEST: Final = 12
 GRADED, SUBMITTED = "autograded", "submitted"
 """Folders of a course of nbgrader's: what was graded, and what is to be, each in STUDENT/ASSIGNMENT."""
+SKIP: Final = "skip-execution"
+"""A tag: nbclient, and so nbgrader, does not run the cell, whoever put it there."""
 MARKS: Final = {"ok": "✓", "warn": "⚠", "stop": "◷", "bad": "✗"}
 
 
@@ -132,7 +134,8 @@ def line_of(check: CellCheck, cell: Mapping[str, Any]) -> CellLine | None:
     name = f"{check.place}" + (f" [{check.number}]" if check.number is not None else "")
     begins = safe_name(check.begins.strip(), 60)
     if check.verdict == "nothing shown":
-        return CellLine(name, begins, "never run", "·", "Never run") if begins else None
+        notes = f"its file has it skipped ({SKIP})" if is_skipped(cell.get("metadata")) else ""
+        return CellLine(name, begins, "never run", "·", "Never run", notes=notes) if begins else None
     stated = check.statement or claimed(cell)
     ran = stated.ran if stated is not None else None
     error, message = error_in(cell)
@@ -144,6 +147,11 @@ def line_of(check: CellCheck, cell: Mapping[str, Any]) -> CellLine | None:
         return line_of_a_run(name, begins, ran, said, check.verdict, why)
     ended = f"Not known; it shows an error: {safe_name(error, 60)}" if error else "Not known"
     return CellLine(name, begins, "not known", "⚠", ended, receipt=check.verdict, why=why)
+
+
+def is_skipped(metadata: object) -> bool:
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    return isinstance(tags, str | list) and SKIP in tags  # as nbclient looks for it, also in one text
 
 
 def error_in(cell: Mapping[str, Any]) -> tuple[str, str]:

@@ -108,6 +108,10 @@ class Submission(NamedTuple):
         return bool(self.cells) and all(cell.kind == "never run" for cell in self.cells)
 
     @property
+    def was_skipped(self) -> bool:
+        return any(cell.kind == "never run" and cell.notes for cell in self.cells)
+
+    @property
     def is_unknown(self) -> bool:
         """Of what it says was run, no receipt can be believed."""
         ran = [cell for cell in self.cells if cell.kind != "never run"]
@@ -156,7 +160,14 @@ class ClassReport(NamedTuple):
     def remarks(self) -> Iterator[str]:
         if self.not_graded:
             yield "Never graded, so without a score (grade again; what was graded stays): " + ", ".join(self.not_graded)
-        if any(found.never_ran and found.assignment for found in self.submissions):  # graded by nbgrader
+        if any(found.was_skipped for found in self.submissions):
+            skipped = ", ".join(found.title for found in self.submissions if found.was_skipped)
+            yield (
+                f"Cells that a file has skipped: in {skipped}. nbgrader gives full marks for a test that was skipped,"
+                " unless its configuration has `c.Execute.skip_cells_with_tag`: see docs/classroom.md."
+            )
+        cut_off = [it for it in self.submissions if it.never_ran and it.assignment and not it.was_skipped]
+        if cut_off:  # graded by nbgrader
             yield (
                 "Where no cell was run, the batch was cut off in that notebook, and nbgrader takes it for graded: "
                 "`nbgrader autograde ASSIGNMENT --student NAME --force` runs it."

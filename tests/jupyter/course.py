@@ -19,8 +19,10 @@ NOTEBOOK = "problem1"
 SECONDS = 240
 
 SEALED = """
+import secrets
 c = get_config()
 c.Execute.kernel_name = "pybox-sealed"
+c.Execute.skip_cells_with_tag = secrets.token_hex()
 c.Execute.extra_arguments = ["--PyBoxKernel.input=data.csv"]
 """
 ORDINARY = """
@@ -92,13 +94,17 @@ class Course:
         other.configure(config)
         return other
 
-    def submit(self, student: str, *, first: str | None = None, metadata: object = None, **cells: str) -> None:
-        """``cells`` are by their names in nbgrader; ``first`` is one more, above all."""
+    def submit(
+        self, student: str, *, first: str | None = None, metadata: object = None, tags: object = (), **cells: str
+    ) -> None:
+        """``cells`` are by their names in nbgrader; ``first`` is one more, above all; each has the ``tags``."""
         released = nbformat.read(self.folder / "release" / ASSIGNMENT / f"{NOTEBOOK}.ipynb", as_version=4)
         document = copy.deepcopy(released)
         for cell in document.cells:
             name = cell.metadata.get("nbgrader", {}).get("grade_id")
             cell.source = {**GOOD, **cells}.get(name, cell.source)
+            if tags:
+                cell.metadata["tags"] = tags
         if first is not None:
             document.cells.insert(0, code_cell(first))
         document.metadata.update(metadata or {})

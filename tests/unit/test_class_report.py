@@ -113,6 +113,15 @@ def test_a_cell_that_was_never_run_is_told_and_one_without_a_program_is_not(tmp_
     assert lines(path) == [("1", "never run", "Never run", "")]
 
 
+@pytest.mark.parametrize("tags", [["x", "skip-execution"], "skip-execution"])
+def test_that_a_file_has_a_cell_skipped_is_told_of_cell_and_notebook(tags: object, tmp_path: Path) -> None:
+    path = put(tmp_path / "a.ipynb", {**code("1 + 1"), "metadata": {"tags": tags}}, code("2", 1))
+    found = read(Place(path, "ada", "ps1"), SigningKeys().ring())
+    assert found.cells[0].besides == "its file has it skipped (skip-execution)"
+    assert "skipped: in ada · ps1 · a.ipynb." in to_text(ClassReport([found]))
+    assert "skipped" not in to_text(ClassReport([read(Place(put(path, code("1")), "ada", ""), SigningKeys().ring())]))
+
+
 def test_a_receipt_that_was_not_made_here_is_what_its_file_says(tmp_path: Path) -> None:
     path = put(
         tmp_path / "a.ipynb", code("1", 1, [stated(RAN, signed=False)]), code("2", 2, [stated(RAN, signed=True)])
