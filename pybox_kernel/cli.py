@@ -87,6 +87,11 @@ def parser() -> argparse.ArgumentParser:
         help="whether a notebook's cells get the values of those before them (on); keep: of failed ones too",
     )
     run.add_argument("--allow-errors", action="store_true", help="go on with a notebook after a cell that failed")
+    run.add_argument(
+        "--graded",
+        action="store_true",
+        help="a notebook gets the time, image and files of this command, and no others that its cells ask for",
+    )
     add_engine_options(run)
     add_mcp_parser(commands)
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
@@ -189,8 +194,9 @@ class Terminal:
 def run(options: argparse.Namespace) -> int:
     if is_notebook(options.file):
         return run_notebook(options)
-    if options.to or options.carry or options.allow_errors:
-        raise OptionError("--to, --carry and --allow-errors are for notebooks.", "Name a file that ends with .ipynb.")
+    if options.to or options.carry or options.allow_errors or options.graded:
+        told = "--to, --carry, --allow-errors and --graded are for notebooks."
+        raise OptionError(told, "Name a file that ends with .ipynb.")
     source = read_program(options.file)
     asks = session.Asks(options.image, options.timeout, options.input, options.output)
     stop = session.Stop()

@@ -43,18 +43,18 @@ def permitted(asked: Options, standing: Options) -> Options:
     if asked.timeout is not None and checked_deadline(policy, asked.timeout) > most:
         raise OptionError(
             f"Where it is graded, a cell gets {most:g} s at most.",
-            f"Ask for less; or whoever grades allows more with --PyBoxKernel.timeout={asked.timeout[:20]}.",
+            "Ask for less; or whoever grades allows more: see docs/classroom.md.",
         )
     if asked.image is not None and asked.image != policy.image:
         raise OptionError(
             f"Where it is graded, every box is made from the image {policy.image}.",
-            "Leave --image out; or whoever grades chooses another with --PyBoxKernel.image=NAME.",
+            "Leave --image out; or whoever grades chooses another: see docs/classroom.md.",
         )
     if others := [path for path in asked.input if path not in standing.input]:
         raise OptionError(
             "Where it is graded, a cell gets only the files that whoever grades names; "
             f"{safe_name(others[0], 60)} is not among them.",
-            "Leave --input out; or whoever grades names it with --PyBoxKernel.input=FILE.",
+            "Leave --input out; or whoever grades names it: see docs/classroom.md.",
         )
     return replace(asked, no_raise=False, quiet=False, output=None)
 

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from pybox_kernel.commands import Options
 from pybox_kernel.engine_options import wished
 from pybox_kernel.errors import ExitStatus, OptionError
 from pybox_kernel.failures import Failure
+from pybox_kernel.grading import permitted
 from pybox_kernel.notebook_file import CodeCell, NotebookFile, check_target, output_of, write
 from pybox_kernel.policy import checked_deadline, policy_for
 from pybox_kernel.progress import CellSteps, in_colour
@@ -63,13 +65,20 @@ class NotebookRun:
         carry: Mode,
         allow_errors: bool,
         engine: session.Wish | None = None,
+        graded: bool = False,
     ) -> None:
+        """``graded``: what its cells ask for beyond ``standing`` is not heard: see ``grading.permitted``."""
         self._cells = [cell for cell in notebook.code_cells if cell.source.strip()]
         self._progress = progress
         self._allow_errors = allow_errors
         self._cell: CodeCell
         self._executor = CellExecutor(
-            self._publish, lambda: "static", lambda: standing, carry=carry, engine=lambda: engine or session.wish_of()
+            self._publish,
+            lambda: "static",
+            lambda: standing,
+            carry=carry,
+            engine=lambda: engine or session.wish_of(),
+            permitted=(lambda asked: permitted(in_full(asked), standing)) if graded else None,
         )
         self._stopped = False
 
@@ -119,6 +128,11 @@ class NotebookRun:
         self._cell.add(message, content)
 
 
+def in_full(asked: Options) -> Options:
+    """With its paths as those of ``standing`` are written."""
+    return replace(asked, input=tuple(map(os.path.abspath, asked.input)))
+
+
 def line(number: int, executed: Executed) -> Sequence[Line]:
     """Of the table; none for a word to PyBox."""
     if executed.result is not None:
@@ -166,7 +180,13 @@ def run_notebook(options: argparse.Namespace) -> int:
         with CellSteps() as progress:
             carry = session.checked_mode(options.carry or "on")
             run = NotebookRun(
-                notebook, standing, progress, carry=carry, allow_errors=options.allow_errors, engine=engine
+                notebook,
+                standing,
+                progress,
+                carry=carry,
+                allow_errors=options.allow_errors,
+                engine=engine,
+                graded=options.graded,
             )
             ran = asyncio.run(stoppable(run))
     if ran.failure is not None:

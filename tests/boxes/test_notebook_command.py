@@ -230,3 +230,21 @@ def test_without_an_engine_the_first_cell_ends_it(desk: Desk, own: Installation)
     first, second = desk.result()
     assert first.outputs[0].ename == "PyBoxNotRun"
     assert second.outputs == []
+
+
+def test_a_graded_notebook_gets_what_the_command_gives_and_no_more_that_it_asks_for(desk: Desk) -> None:
+    for name in ("mine.csv", "theirs.csv"):
+        (desk.folder / name).write_text(name)
+    desk.write(
+        "%%pybox --input mine.csv --output out --quiet --no-raise\nprint(open('mine.csv').read())\n1/0",
+        "%%pybox --input theirs.csv\nprint(open('theirs.csv').read())",
+        "%pybox use --timeout 30",
+    )
+    status, _ = desk.run("--graded", "--allow-errors", "--input", "mine.csv")
+    assert status == 1
+    mine, theirs, longer = desk.result()
+    assert kinds(mine) == ["stream", "error", "display_data"]
+    assert "mine.csv" in mine.outputs[0].text
+    assert "among them" in theirs.outputs[0].evalue
+    assert "2 s at most" in longer.outputs[0].evalue
+    assert not (desk.folder / "out").exists()
