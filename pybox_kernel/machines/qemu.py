@@ -263,7 +263,11 @@ class QemuMachine:
     def connect(self, choice: Choice) -> None:
         """Waits until the machine's engine answers at ``endpoint``. Raises Lost."""
         limit = time.monotonic() + START_SECONDS[choice.accelerator]
-        control.connect(self.run, START_SECONDS[choice.accelerator], self.alive)
+        try:
+            control.connect(self.run, START_SECONDS[choice.accelerator], self.alive)
+        except Lost as lost:
+            said = "" if self.alive() else self._log("qemu.log")
+            raise Lost(f"{lost}: {said}" if said else str(lost)) from lost
         while not control.engine_answers(self.socket, LOOK_SECONDS):
             if not self.alive():
                 raise Lost("the machine ended while it was starting")

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -241,3 +242,20 @@ def test_a_kernel_that_does_not_boot_is_an_error_and_nothing_of_it_is_left(made:
         machine.start(print)
     assert not machine.alive()
     assert not machine.run.exists()
+
+
+def test_where_this_computers_memory_does_not_do_it_is_told_in_qemus_words(tmp_path: Path) -> None:
+    if missing := packages.missing_to_run():
+        pytest.skip(f"the private machine needs packages that this computer lacks: {', '.join(missing)}")
+    folder = tmp_path / "vm"
+    folder.mkdir(mode=0o700)
+    for name in ("disk.json", "disk.img", "kernel", "initrd", "key"):
+        (folder / name).write_bytes(b"none" * 1024)
+    program = "import pathlib, sys\nfrom pybox_kernel.machines.qemu import QemuMachine\n"
+    program += "QemuMachine(pathlib.Path(sys.argv[1])).start(print)"
+    line = ["prlimit", "--as=1200000000", sys.executable, "-c", program, str(folder)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert "could not be started" in done.stderr
+    assert "Cannot allocate memory" in done.stderr
+    assert not QemuMachine(folder).alive()
+    assert not (folder / "run").exists()
