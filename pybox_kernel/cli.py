@@ -28,7 +28,7 @@ from pybox_kernel.mcp_command import add_mcp_parser, mcp
 from pybox_kernel.notebook_command import is_notebook, run_notebook
 from pybox_kernel.open_command import add_open_parser, open_notebooks
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.progress import in_colour
+from pybox_kernel.progress import Waiting, in_colour
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
 from pybox_kernel.report_command import add_report_parser, report
@@ -178,8 +178,11 @@ def complain(message: str, advice: str) -> None:
 class Terminal:
     """Passes a program's output on as it comes."""
 
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+
     def started(self, _deadline_seconds: float) -> None:
-        return None
+        self._waiting.over()
 
     def output(self, stream: str, text: SafeText) -> None:
         target = sys.stdout if stream == "stdout" else sys.stderr
@@ -203,8 +206,12 @@ def run(options: argparse.Namespace) -> int:
     with session.Session.open(wish=wished(options)) as opened:
         before = [signal.signal(number, stopper(stop)) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
-            watcher = None if options.json else Terminal()
-            result = opened.run_asked(source, asks, watcher=watcher, stop=stop)
+            if options.json:
+                result = opened.run_asked(source, asks, stop=stop)
+            else:
+                with Waiting(making(opened)) as waiting:
+                    watcher = Terminal(waiting)
+                    result = opened.run_asked(source, asks, watcher=watcher, stop=stop, queued=waiting.before)
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
                 signal.signal(number, handler)
@@ -223,6 +230,15 @@ def run(options: argparse.Namespace) -> int:
             print(notice, file=sys.stderr)
         print(render_short(receipt, colour=in_colour(sys.stderr)), file=sys.stderr)
     return exit_status(receipt)
+
+
+def making(opened: session.Session) -> str:
+    """What takes its time before a program starts. Where there is no engine for it, the receipt says so."""
+    try:
+        place = opened.engine().place
+    except PyBoxError:
+        return "Making a box"
+    return "Making a box" if place.vm is None else f"Making a box in {place.name}"
 
 
 def stopper(stop: session.Stop) -> Any:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Self, TextIO
+import threading
+from typing import Final, Self, TextIO
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pybox_kernel.safe_display import safe_text
 
-__all__ = ["CellSteps", "Steps", "in_colour"]
+__all__ = ["CellSteps", "Steps", "Waiting", "in_colour"]
+
+
+SOON_SECONDS: Final = 1.0
+"""What takes no longer is not worth a line that comes and goes."""
 
 
 def in_colour(stream: TextIO) -> bool:
@@ -64,3 +69,48 @@ class CellSteps(Steps):
             self._live.remove_task(task.id)
         self._console.print(safe_text(line))
         self._console.file.flush()
+
+
+class Waiting:
+    """What a program waits for before it starts, with the time so far: on a terminal alone, once it takes a while, and
+    gone as soon as that is over. Nothing of the program may be written before."""
+
+    def __init__(self, what: str, console: Console | None = None, after: float = SOON_SECONDS) -> None:
+        self._console = console or Console(file=sys.stderr, highlight=False, markup=False)
+        columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+        self._live = Progress(
+            *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._what = what
+        self._task = self._live.add_task(safe_text(what))
+        self._lock = threading.Lock()
+        self._is_over = self._shows = False
+        self._timer = threading.Timer(after, self._show)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        if self._console.is_interactive:
+            self._timer.start()
+        return self
+
+    def before(self, others: int) -> None:
+        """That many programs come first; 0 where its turn has come."""
+        self._live.update(self._task, description=safe_text(self._what if others == 0 else f"{others} before it"))
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._is_over:
+                self._shows = True
+                self._live.start()
+
+    def over(self) -> None:
+        """May be called more than once."""
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+            if self._shows:
+                self._shows = False
+                self._live.stop()
+
+    def __exit__(self, *_: object) -> None:
+        self.over()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from rich.console import Console
 
-from pybox_kernel.progress import Steps
+from pybox_kernel.progress import Steps, Waiting
 
 
 def shown(*steps: str, terminal: bool, error: bool = False) -> str:
@@ -43,3 +44,28 @@ def test_what_an_index_calls_its_files_cannot_act_in_a_terminal(terminal: bool) 
     text = shown("Fetching a\x1b]0;title\x07 [red]b[/red]", terminal=terminal)
     assert "]0;title" not in text
     assert "[red]b[/red]" in text
+
+
+def waited(seconds: float, *, terminal: bool) -> str:
+    file = io.StringIO()
+    with Waiting(
+        "Making a box", Console(file=file, force_terminal=terminal, width=60, _environ={"TERM": "xterm"}), after=0.05
+    ) as waiting:
+        waiting.before(3)
+        time.sleep(seconds)
+        waiting.over()
+        file.write("OUTPUT")
+        time.sleep(0.2)
+    return file.getvalue()
+
+
+def test_a_long_wait_is_shown_on_a_terminal_and_gone_before_the_programs_first_word() -> None:
+    shown, _, after = waited(0.5, terminal=True).partition("OUTPUT")
+    assert "3 before it" in shown
+    assert shown.endswith("\x1b[2K"), "its line is cleared"
+    assert after == ""
+
+
+def test_a_short_wait_and_one_that_nobody_watches_leave_no_trace() -> None:
+    assert waited(0.0, terminal=True) == "OUTPUT"
+    assert waited(0.3, terminal=False) == "OUTPUT"
