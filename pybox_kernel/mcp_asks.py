@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pybox_kernel.box_files import InputFile, amount, checked_inputs, fault
+from pybox_kernel.carry_groups import MOST_CARRIED
 from pybox_kernel.errors import OptionError
 from pybox_kernel.policy import MIB, STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.safe_display import safe_name
@@ -194,8 +195,9 @@ def input_schema(ceilings: Ceilings) -> dict[str, Any]:
             "pattern": SESSION_NAME,
             "description": "Calls of one session have what earlier ones of it defined (values, functions, imports, "
             "files of the working folder), if those ran to their end. "
-            f"{MOST_SESSIONS} sessions and {amount(MOST_SESSION_BYTES)} are kept; old ones are forgotten to make room, "
-            "which the answer says. Without it, a call starts from nothing and leaves nothing.",
+            f"A session keeps at most {amount(MOST_CARRIED)}; {MOST_SESSIONS} sessions are kept, with at most "
+            f"{amount(MOST_SESSION_BYTES)}: old ones are forgotten to make room, which the answer says. "
+            "Without it, a call starts from nothing and leaves nothing.",
         }
     return {"type": "object", "properties": properties, "required": ["code"], "additionalProperties": False}
 

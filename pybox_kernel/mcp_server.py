@@ -81,6 +81,8 @@ class Watch:
         self.limit: tuple[float, float] | None = None
         """When the program's clock started, and its time limit in seconds; None before."""
         self.displays: list[Display] = []
+        self.session: str | None = None
+        """The one that it waits for."""
 
     def started(self, deadline_seconds: float) -> None:
         self.limit = time.monotonic(), deadline_seconds
@@ -168,7 +170,9 @@ class Runs:
             async with AsyncExitStack() as during:
                 session = None
                 if call.session is not None:
+                    watch.session = call.session
                     session = await during.enter_async_context(self._sessions.call(call.session))
+                    watch.session = None
                 await during.enter_async_context(self._line.turn(place))
                 return await self._run(call, watch, session)
         finally:
@@ -217,6 +221,8 @@ class Runs:
                 words = f"Runs: {min(limit, watch.began + now - started):.1f} of {limit:g} s"
             elif before:
                 words = f"Waits for its turn: {before} before it"
+            elif watch.session is not None and self._sessions.has_others(watch.session):
+                words = "Waits for earlier calls of its session"
             else:
                 words = "Its box is made ready"
             await context.session.report_progress(now, None if total is None else max(now, total), words)

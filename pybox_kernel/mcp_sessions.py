@@ -60,6 +60,10 @@ class CarriedSessions:
         """The last used is the last."""
         self._forgotten: OrderedDict[str, None] = OrderedDict()
 
+    def has_others(self, name: str) -> bool:
+        """Whether more than one call runs or waits in the session."""
+        return name in self._sessions and self._sessions[name].users > 1
+
     @asynccontextmanager
     async def call(self, name: str) -> AsyncIterator[CarriedSession]:
         """For one call, which has the session alone; those that came before it in the same session come first. Raises

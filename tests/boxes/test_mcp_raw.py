@@ -282,7 +282,8 @@ def test_so_many_run_at_once_and_the_others_wait_their_turn(served: RawClient, p
 
 def test_calls_of_one_session_come_one_after_the_other(served: RawClient) -> None:
     calls = [served.run("x = 1\nx", session="in-order")]
-    calls += [served.run("x += 1\nx", session="in-order") for _ in range(3)]
+    calls += [served.run("import time\ntime.sleep(0.7)\nx += 1\nx", session="in-order") for _ in range(3)]
+    served.progress(calls[-1], "Waits for earlier calls of its session")
     values = [served.result(number)["structuredContent"]["value"]["text"] for number in calls]
     assert values == ["1", "2", "3", "4"]
 
