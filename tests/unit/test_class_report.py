@@ -93,8 +93,10 @@ def test_links_and_deep_folders_are_named_and_not_followed(tmp_path: Path) -> No
     put(folder.joinpath("ada", *["x"] * (DEEPEST + 1), "a.ipynb"))
     (folder / "link").symlink_to(tmp_path / "elsewhere")
     (folder / "link.ipynb").symlink_to(tmp_path / "elsewhere" / "a.ipynb")
+    (folder / "loop").symlink_to("loop")
+    ben = put(folder / "ben.ipynb")
     found = find(folder)
-    assert found.notebooks == []
+    assert [place.path for place in found.notebooks] == [ben]
     assert len(found.left_out) == 3
     assert {f"{folder / name}: a link" for name in ("link", "link.ipynb")} < set(found.left_out)
     assert any("folders deep" in text for text in found.left_out)
