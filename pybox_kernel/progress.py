@@ -28,7 +28,13 @@ class Steps:
     """Called with each step as it begins. The lines of the steps stay when the block has ended."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
+        self._console = console or Console(
+            file=sys.stdout,
+            force_terminal=sys.stdout.isatty(),  # in a notebook FORCE_COLOR says that anything is one
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         self._live = Progress(*columns, console=self._console, transient=True)
 

@@ -36,6 +36,11 @@ def test_the_report_has_a_line_for_each_submission_and_one_for_each_cell_to_look
     assert "⚠ cy · cy.ipynb: 2 did not end normally\n" in shown["report"]
 
 
+def test_what_the_commands_print_is_plain_text(shown: dict[str, str]) -> None:
+    assert "[2] ◷ Stopped at its 2 s limit" in "".join(shown.values())
+    assert "\x1b" not in "".join(shown.values())
+
+
 def test_what_was_changed_afterwards_is_told(shown: dict[str, str]) -> None:
     assert "⚠ its file says: Ended normally" in shown["altered"]
     assert "altered: the cell is not the program that ran" in shown["altered"]

@@ -32,6 +32,15 @@ def test_where_nobody_watches_each_step_is_one_plain_line() -> None:
     assert shown("Building [it]", long, terminal=False) == f"Building [it]\n{long}\n"
 
 
+def test_what_is_no_terminal_is_none_whatever_jupyter_tells_the_programs_it_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Steps() as say:
+        say("Building")
+    assert capsys.readouterr().out == "Building\n"
+
+
 def test_on_a_terminal_each_step_stays_with_its_time_and_the_last_is_marked_when_it_failed() -> None:
     text = shown("Fetching", "Building", terminal=True)
     assert "✓   0.0 s  Fetching\n" in text
