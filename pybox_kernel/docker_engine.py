@@ -109,7 +109,7 @@ def from_cause(place: Place, doing: str, error: BaseException) -> EngineError:
             return EngineMissing(f"PyBox's virtual machine has ended: there is no {path}.", starting(place))
         return EngineMissing(
             f"No container engine was found: there is no {path}.",
-            "Install one (`apt-get install docker.io`) and start it, or set DOCKER_HOST to its socket.",
+            "Install one (`apt-get install docker.io`) and start it, or name another (--engine, DOCKER_HOST).",
         )
     if errno.ECONNREFUSED in numbers:
         return EngineMissing(f"Nothing answers at {path}: the container engine is not running.", starting(place))

@@ -80,7 +80,7 @@ def wish_of(
     named = named.strip()
     if named not in ("", "local", "vm") and not named.startswith(("unix:///", "tcp://", "ssh://")):
         raise OptionError(
-            f"{named[:200]!r} is no engine.",
+            f"{named[:200]!r} is no engine." if engine else f"PYBOX_ENGINE is {named[:200]!r}, which is no engine.",
             f"Say `local`, `vm`, or an address like {DEFAULT_ADDRESS}.",
         )
     required = environment.get("PYBOX_REQUIRE_VM", "").strip().lower() not in ("", "0", "no", "off", "false")

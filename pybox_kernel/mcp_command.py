@@ -44,7 +44,7 @@ def add_mcp_parser(commands: Any) -> None:
         metavar="S",
         help=f"the longest time limit an agent may ask for, in seconds ({STDLIB.longest_deadline_seconds:g})",
     )
-    command.add_argument("--files", action="store_true", help="calls may bring files, as text, and get some back")
+    command.add_argument("--files", action="store_true", help="calls may bring files and get some back")
     command.add_argument("--carry", action="store_true", help="calls may leave values to later ones")
     command.add_argument(
         "--at-once", metavar="N", help=f"calls that run at the same time, the others wait (here {usual_at_once()})"

@@ -210,7 +210,7 @@ class QemuMachine:
 
     def _started(self, choice: Choice, progress: Progress) -> MachineFacts:
         """Started, or Lost: then nothing of it is left."""
-        how = "" if choice.accelerator == "kvm" else ", emulated, which takes a while"
+        how = "" if choice.accelerator == "kvm" else ", emulated: some 15 s, or a minute where this computer is busy"
         progress(f"Starting the machine{how}")
         try:
             self.launch(choice, keep=False)
