@@ -82,7 +82,8 @@ def choose(folder: Path) -> Choice:
     why = tried(folder)
     choice = Choice("kvm", "")
     if why:
-        choice = Choice("tcg", f"KVM is there, but {why}; so the machine is emulated and slow")
+        again = "it is tried again with another Linux or QEMU"
+        choice = Choice("tcg", f"the machine is emulated and slow: KVM is there, but {why}; {again}")
     remember(folder, choice)
     return choice
 
