@@ -93,7 +93,7 @@ class Machine(Protocol):
         ...
 
     def clock(self) -> Clock | None:
-        """Measures its clock now. None where it does not run or does not answer within 5 s; never raises."""
+        """Measures its clock now. None where it does not run or does not answer within 10 s; never raises."""
         ...
 
 

@@ -40,8 +40,11 @@ START_SECONDS: Final = {"kvm": 60.0, "tcg": 300.0}
 END_SECONDS: Final = 10.0
 OFF_SECONDS: Final = 120.0
 QUESTION_SECONDS: Final = 30.0
-CLOCK_SECONDS: Final = 5.0
+CLOCK_SECONDS: Final = {"kvm": 5.0, "tcg": 10.0}
 LOOK_SECONDS: Final = 2.0
+SILENT_SECONDS: Final = {"kvm": 10.0, "tcg": 60.0}
+"""An engine that takes a connection and says nothing for so long is taken for hung, and the machine started anew, with
+the end of all boxes in it: long enough for an emulated one beside which this computer is busy."""
 
 
 class State(BaseModel):
@@ -190,14 +193,15 @@ class QemuMachine:
     def _mended(self, progress: Progress) -> MachineFacts | None:
         """One that lives, with its engine answering; None where it cannot be had so. Raises SetupError where that is
         for want of a program, and leaves it alone."""
-        if self._state() is None:
+        state = self._state()
+        if state is None:
             return None
         if not self._listens():
             self.check()
             progress("Connecting to the machine again")
             with suppress(Lost):
                 control.connect(self.run, QUESTION_SECONDS, self.alive)
-        if not control.engine_answers(self.socket, LOOK_SECONDS * 5):
+        if not control.engine_answers(self.socket, SILENT_SECONDS[state.accelerator]):
             return None
         with suppress(Lost):  # after a sleep of this computer it is behind
             control.set_clock(self.run, QUESTION_SECONDS)
@@ -330,8 +334,11 @@ class QemuMachine:
             time.sleep(0.02)
 
     def clock(self) -> Clock | None:
+        state = self._state()
+        if state is None or not self.alive():
+            return None
         try:
-            return control.look_inside(self.run, CLOCK_SECONDS).clock if self.alive() else None
+            return control.look_inside(self.run, CLOCK_SECONDS[state.accelerator]).clock
         except (Lost, OSError):
             return None
 
