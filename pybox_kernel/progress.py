@@ -82,7 +82,9 @@ class Waiting:
     gone as soon as that is over. Nothing of the program may be written before."""
 
     def __init__(self, what: str, console: Console | None = None, after: float = SOON_SECONDS) -> None:
-        self._console = console or Console(file=sys.stderr, highlight=False, markup=False)
+        self._console = console or Console(
+            file=sys.stderr, force_terminal=sys.stderr.isatty(), highlight=False, markup=False
+        )
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         self._live = Progress(
             *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False

@@ -78,3 +78,13 @@ def test_a_long_wait_is_shown_on_a_terminal_and_gone_before_the_programs_first_w
 def test_a_short_wait_and_one_that_nobody_watches_leave_no_trace() -> None:
     assert waited(0.0, terminal=True) == "OUTPUT"
     assert waited(0.3, terminal=False) == "OUTPUT"
+
+
+def test_colours_that_a_notebook_forces_make_no_terminal_of_the_waiting_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with Waiting("Making a box", after=0.01):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""
