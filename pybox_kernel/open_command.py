@@ -30,7 +30,9 @@ def add_open_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "open", help="open notebooks from strangers: clean copies, sealed kernels only", allow_abbrev=False
     )
     parser.add_argument("path", metavar="PATH", help="a notebook, or a folder with notebooks; it is not changed")
-    parser.add_argument("--to", metavar="FOLDER", help="where the copies go (PATH-opened): a new folder, or of before")
+    parser.add_argument(
+        "--to", metavar="FOLDER", help="where the copies go (PATH-opened): a new folder, or that of an earlier call"
+    )
     parser.add_argument("--image", choices=tuple(KERNELS), default="stdlib", help="what the notebooks' boxes have")
     parser.add_argument("--only-copy", action="store_true", help="make the copies, and open nothing")
     parser.add_argument("--no-browser", action="store_true", help="start JupyterLab, and say where it is")
