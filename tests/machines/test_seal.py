@@ -84,6 +84,14 @@ def test_its_kernel_has_no_network_interface_but_its_own_loopback(machine: QemuM
     }  # fmt: skip
 
 
+def test_where_its_memory_is_used_up_boxes_go_before_the_engine_and_the_line_to_it(machine: QemuMachine) -> None:
+    question = "for p in $(busybox pidof dockerd containerd sshd) 1; do cat /proc/$p/oom_score_adj; done"
+    with control.asked(machine.run, question) as talk:
+        said = talk.communicate(timeout=60)[0].split()
+    assert len(said) >= 4
+    assert set(said) == {"-900"}
+
+
 def test_what_ends_a_terminals_programs_does_not_reach_it(machine: QemuMachine) -> None:
     """Ctrl-C and a terminal that is closed are told to a session's processes; this test's is where it was started."""
     found = processes(machine)
