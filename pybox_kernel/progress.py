@@ -83,7 +83,10 @@ class Waiting:
 
     def __init__(self, what: str, console: Console | None = None, after: float = SOON_SECONDS) -> None:
         self._console = console or Console(
-            file=sys.stderr, force_terminal=sys.stderr.isatty(), highlight=False, markup=False
+            file=sys.stderr,
+            force_terminal=sys.stderr is not None and sys.stderr.isatty(),
+            highlight=False,
+            markup=False,
         )
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         self._live = Progress(
