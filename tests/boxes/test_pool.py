@@ -208,6 +208,8 @@ def runner_stopped(outside: Outside, box: str) -> None:
     first = outside.api.inspect_container(box)["State"]["Pid"]
     (runner,) = Path(f"/proc/{first}/task/{first}/children").read_text().split()
     os.kill(int(runner), signal.SIGSTOP)
+    # A box that has used up its share of the processor is halted a moment later.
+    until(lambda: Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
 
 @pytest.mark.parametrize(
