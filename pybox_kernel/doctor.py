@@ -60,7 +60,12 @@ def of_key(home: Path) -> Iterator[Finding]:
     try:
         SigningKeys(home).ring()
     except PyBoxError as error:
-        yield Finding("key for receipts", "warning", f"Receipts are not signed. {error.message}", error.advice)
+        yield Finding(
+            "key for receipts",
+            "warning",
+            f"Receipts cannot be signed, or not be checked. {error.message}",
+            error.advice,
+        )
 
 
 def in_short(findings: Sequence[Finding]) -> str:
