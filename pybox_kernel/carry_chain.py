@@ -1,4 +1,4 @@
-"""The chain of a notebook's receipts: that what a cell got is what an earlier one left, checked from the file alone.
+"""The chain of a notebook's receipts: that what a cell got is what an earlier one left, checked from themselves alone.
 
 Receipts stand in a notebook's file without their JSON. So the statement on each has a link, a few dozen bytes for each
 group: which run it is of, what went in and from which run, what came out. A file can be changed by anyone, its links
@@ -8,16 +8,14 @@ included: a chain that holds says that they agree with one another, and ``receip
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from pybox_kernel.carry_facts import CarriedGroup
 from pybox_kernel.receipt import Receipt
-from pybox_kernel.statement import Claim, Statement
 
-__all__ = ["MOST_LISTED", "Break", "Link", "breaks", "link_of", "link_text", "links_in"]
+__all__ = ["MOST_LISTED", "Break", "Link", "breaks", "link_of", "link_text"]
 
 MOST_LISTED: Final = 32
 """Groups each way; of more only the number, and they cannot be checked."""
@@ -25,7 +23,6 @@ MOST_LISTED: Final = 32
 MOST_BREAKS: Final = 200
 """That are found: of a file that was made to have more, nobody reads them all."""
 
-MOST_BYTES: Final = 64 << 20
 LONGEST_NAMES: Final = 120
 
 NAMES: Final = rf"(?P<names>[^ ;<>]{{1,{LONGEST_NAMES}}}) (?P<size>\d{{1,12}}) (?P<digest>[\w-]{{22}})"
@@ -115,28 +112,6 @@ def link_text(receipt: Receipt) -> str | None:
     """The link as a statement has it; None where nothing was carried."""
     link = link_of(receipt)
     return str(link) if link is not None and (link.put_in or link.left or link.more) else None
-
-
-def links_in(notebook: bytes) -> list[Link]:
-    """Of a notebook's file, in the order of its cells. What is not a link is passed over: then what depends on it is a
-    break of the chain. Raises ValueError for what is not a notebook."""
-    if len(notebook) > MOST_BYTES:
-        raise ValueError(f"it has over {MOST_BYTES >> 20} MB")
-    try:
-        document = json.loads(notebook)
-        return list(links_of(document["cells"]))
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError("it is not a notebook") from error
-
-
-def links_of(cells: Sequence[Mapping[str, Any]]) -> Iterator[Link]:
-    for cell in cells:
-        for output in cell.get("outputs", ()):
-            claim = Claim.of(output.get("metadata"))
-            stated = Statement.of(claim.text) if claim is not None else None
-            link = Link.of(stated.carried) if stated is not None else None
-            if link is not None:
-                yield link
 
 
 def breaks(links: Sequence[Link]) -> list[Break]:

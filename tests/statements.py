@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import ipywidgets
 
+from pybox_kernel.carry_chain import Link
 from pybox_kernel.cell_record import CellRecord
 from pybox_kernel.displays import Display
 from pybox_kernel.failures import Failure
@@ -17,7 +18,7 @@ from pybox_kernel.page import Page
 from pybox_kernel.receipt import Receipt
 from pybox_kernel.safe_display import SafeText
 from pybox_kernel.signing_keys import SigningKeys
-from pybox_kernel.statement import Statement
+from pybox_kernel.statement import Claim, Statement
 from tests.receipts import receipt
 
 STATED = Statement(
@@ -98,6 +99,14 @@ class Author:
     def _show(self, message: str, content: Mapping[str, object]) -> None:
         shown = {name: value for name, value in content.items() if name != "transient"}
         self._outputs.append(json.loads(json.dumps({"output_type": message, **shown})))
+
+
+def links_in(notebook: bytes) -> list[Link]:
+    """Those of the statements in a notebook's file, believed or not; what is no link is passed over."""
+    outputs = (output for cell in json.loads(notebook)["cells"] for output in cell.get("outputs", ()))
+    claims = [claim for output in outputs if (claim := Claim.of(output.get("metadata"))) is not None]
+    stated = [found for claim in claims if (found := Statement.of(claim.text)) is not None]
+    return [link for found in stated if (link := Link.of(found.carried)) is not None]
 
 
 def widget_states() -> dict[str, Any]:

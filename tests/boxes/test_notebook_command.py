@@ -12,9 +12,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from pybox_kernel.carry_chain import breaks, links_in
+from pybox_kernel.carry_chain import breaks
 from pybox_kernel.cli import main
 from tests.boxes.conftest import Installation
+from tests.statements import links_in
 
 pytestmark = pytest.mark.engine
 

@@ -12,11 +12,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from pybox_kernel.carry_chain import breaks, links_in
+from pybox_kernel.carry_chain import breaks
 from pybox_kernel.file_check import check_file
 from pybox_kernel.run_order import Order
 from pybox_kernel.signing_keys import SigningKeys
 from tests.jupyter.console import console, plain
+from tests.statements import links_in
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = [
