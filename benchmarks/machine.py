@@ -90,7 +90,7 @@ def in_both(rounds: int) -> dict[str, Spread]:
     wishes = {HERE: Wish("local"), INSIDE: Wish("vm"), HERE_WAITED: Wish("local"), INSIDE_WAITED: Wish("vm")}
     waited = (HERE_WAITED, INSIDE_WAITED)
     with ExitStack() as during:
-        os.environ["PYBOX_POOL"] = "1"
+        os.environ["PYBOX_POOL"] = "4"  # places for all sessions together, of which each of the two takes some
         during.callback(os.environ.pop, "PYBOX_POOL")
         sessions = {
             name: during.enter_context(Session.open(in_advance=name in waited, wish=wish))
