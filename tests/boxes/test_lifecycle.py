@@ -41,6 +41,9 @@ from pybox_kernel.inside import witness
 from pybox_kernel.journal import Journal, home_folder
 from pybox_kernel.session import Session
 
+# What began in the background of a shell would not hear of it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def reached(moment):
     if sys.argv[1] == moment:
         sys.argv[1] = ""

@@ -281,7 +281,7 @@ RECORDED = [
     Case("one memory node", host(CpusetMems="0"), "CpusetMems", "nothing", "0"),
     Case("another period", host(NanoCpus=0, CpuPeriod=10**6, CpuQuota=5 * 10**5), "CpuPeriod", "nothing", "1000000"),
     Case("soft memory", host(MemoryReservation=64 * MIB), "MemoryReservation", "nothing", "64 MB"),
-    Case("another parent", host(CgroupParent="/pybox-test"), "CgroupParent", "nothing", "/pybox-test"),
+    Case("another parent", host(CgroupParent="/pybox-test"), "cgroup above its own", "nothing", "/pybox-test"),
     Case("nothing hidden", host(MaskedPaths=[]), "hidden kernel files", "/proc/kcore", "nothing"),
     Case("one hidden less", host(MaskedPaths=["/proc/keys"]), "hidden kernel files", "/proc/kcore", "/proc/keys"),
     Case("nothing read-only", host(ReadonlyPaths=[]), "read-only kernel files", "/proc/sys", "nothing"),

@@ -35,7 +35,7 @@ SIGNALS = {
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_signal_that_ends_the_program_is_shown_as_that_signal(name: str, attack: Callable[..., Ran]) -> None:
     source, code = SIGNALS[name]
-    ran = attack(source, 20)
+    ran = attack(source, 30)
     ran.assert_signal(name.split(maxsplit=1)[0], code)
     assert ran.meters.oom_kills == 0
     assert "memory" not in render_short(ran.receipt)

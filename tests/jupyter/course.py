@@ -114,6 +114,8 @@ class Course:
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         home = {"HOME": str(self.folder), "JUPYTER_CONFIG_DIR": str(self.folder / "config"), "PYBOX_POOL": "4"}
+        # As in an environment that is activated: nbgrader starts alembic by its name.
+        home["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         return subprocess.Popen(
             [sys.executable, "-m", "nbgrader", *arguments],
             cwd=self.folder,

@@ -49,6 +49,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(900))
         if here in item.path.parents and getattr(item, "originalname", item.name) in ON_DEMAND:
             item.add_marker(pytest.mark.soak)
+        # In one process, so that one machine does for all of them; emulated it takes a core of its own.
+        if here in item.path.parents and {"made", "machine", "inside"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session")

@@ -21,14 +21,12 @@ from tests.escapes.test_memory import (
 )
 from tests.escapes.test_network import test_only_the_loopback_is_up_inside
 from tests.escapes.test_processes import (
-    test_a_fork_bomb_meets_the_task_limit_and_ends_at_the_deadline,
     test_boxes_one_after_another_have_users_of_their_own,
 )
 
 pytestmark = pytest.mark.engine
 
 __all__ = [
-    "test_a_fork_bomb_meets_the_task_limit_and_ends_at_the_deadline",
     "test_a_memory_bomb_is_killed_and_the_cause_is_the_kernels_count",
     "test_a_program_holds_its_three_streams_and_its_events_and_nothing_else",
     "test_all_attacks_at_once_do_not_put_the_deadline_off",
