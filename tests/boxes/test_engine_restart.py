@@ -15,6 +15,7 @@ from pybox_kernel.doctor import of_boxes_in_advance
 from pybox_kernel.image_store import ImageStore, RecordedImage
 from pybox_kernel.journal import Journal
 from pybox_kernel.policy import STDLIB
+from pybox_kernel.pool import FAILED_SECONDS
 from pybox_kernel.runner import RunResult
 from pybox_kernel.session import Session
 from tests.boxes.private_engine import PrivateEngine
@@ -184,7 +185,8 @@ def test_an_engine_that_is_started_anew_while_a_box_waits_gives_the_next_cell_an
 
 
 def wait_for_a_box(session: Session) -> None:
-    limit = time.monotonic() + 20
+    # An engine that has just been started refuses now and then what it takes later: the pool asks again after a while.
+    limit = time.monotonic() + FAILED_SECONDS + 20
     while not session.waiting():
         assert time.monotonic() < limit
         time.sleep(0.02)
