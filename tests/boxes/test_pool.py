@@ -200,16 +200,20 @@ def halted(outside: Outside, box: str) -> None:
 
 def stopped(outside: Outside, box: str) -> None:
     """By a signal from outside, of which the engine knows nothing."""
-    os.kill(outside.api.inspect_container(box)["State"]["Pid"], signal.SIGSTOP)
+    halt(outside.api.inspect_container(box)["State"]["Pid"])
+
+
+def halt(process: int) -> None:
+    """One that has used up its share of the processor is halted a moment later."""
+    os.kill(process, signal.SIGSTOP)
+    until(lambda: Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
 
 def runner_stopped(outside: Outside, box: str) -> None:
     """Not the process that the engine knows, but that in which the program would run."""
     first = outside.api.inspect_container(box)["State"]["Pid"]
     (runner,) = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-    os.kill(int(runner), signal.SIGSTOP)
-    # A box that has used up its share of the processor is halted a moment later.
-    until(lambda: Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    halt(int(runner))
 
 
 @pytest.mark.parametrize(
