@@ -30,7 +30,7 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python -m pytest -n $(workers) --no-loadscope-reorder -m "not soak and not alone"
-	$(bin)/python -m pytest -m alone
+	$(bin)/python -m pytest -m "alone and not soak"
 
 test-vm: ## the tests of the private virtual machine alone
 	@sh scripts/setup.sh test
