@@ -28,7 +28,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKerne
 from jupyter_core.paths import jupyter_path
 
 from pybox_kernel.errors import ExitStatus, PyBoxError, SetupError
-from pybox_kernel.file_lock import file_lock
+from pybox_kernel.file_lock import file_lock, file_lock_now
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 
 __all__ = ["SealedKernels", "check_lab", "run_lab"]
@@ -124,17 +124,10 @@ def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
 
 def is_left(state: Path) -> bool:
     try:
-        lock = os.open(state / ALIVE, os.O_RDWR | os.O_CLOEXEC)
+        with file_lock_now(state / ALIVE) as held:
+            return held
     except FileNotFoundError:
         return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(lock)
 
 
 class Ended(Exception):
