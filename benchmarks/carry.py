@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.timing import Spread, in_turn, table
 from pybox_kernel.policy import MIB
-from pybox_kernel.session import Carry, Session
+from pybox_kernel.sessions.session import Carry, Session
 
 NOTHING = "nothing carried"
 SMALL, BESIDE = "one small name in and out", "the same beside 30 MB of others"

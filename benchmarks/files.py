@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.timing import Spread, in_turn
-from pybox_kernel.box_files import InputFile
-from pybox_kernel.image_store import ImageStore
-from pybox_kernel.journal import home_path
+from pybox_kernel.boxes.journal import home_path
+from pybox_kernel.files.box_files import InputFile
+from pybox_kernel.images.store import ImageStore
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 
 PLAIN, WITH_FILES, WITHOUT = "`docker cp` in, `docker cp` out", "a run with the files", "the same run without files"
 STEPS = ("files put in", "files taken out")

@@ -13,13 +13,14 @@ import docker
 from benchmarks.in_advance import session as session_with_one
 from benchmarks.in_advance import until
 from benchmarks.timing import Spread, in_turn, table
-from pybox_kernel import run, seccomp
+from pybox_kernel import run
+from pybox_kernel.boxes.journal import home_path, new_token
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import ImageStore, require
-from pybox_kernel.journal import home_path, new_token
+from pybox_kernel.images.store import ImageStore, require
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.seal import PYTHON, Identity, container_config, tmpfs_options
-from pybox_kernel.session import Session
+from pybox_kernel.seal import seccomp
+from pybox_kernel.seal.spec import PYTHON, Identity, container_config, tmpfs_options
+from pybox_kernel.sessions.session import Session
 
 SOURCE = "print(1)"
 UID = 30000

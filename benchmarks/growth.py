@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks.memory import own_mib
 from benchmarks.timing import timed
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 
 PRINTED: Final = {"1 KiB": 1 << 10, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "32 MiB": 1 << 25, "1 GiB": 1 << 30}
 OUTPUT_RUNS: Final = 3

@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, table, timed
+from pybox_kernel.boxes.journal import home_path, installation_id
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine import Engine
-from pybox_kernel.image_store import ImageStore
+from pybox_kernel.images.store import ImageStore
 from pybox_kernel.install import DATA_KERNEL_NAME, KERNEL_NAME
-from pybox_kernel.journal import home_path, installation_id
 from pybox_kernel.policy import DATA, STDLIB
-from pybox_kernel.seal import LABEL
-from pybox_kernel.session import Session
+from pybox_kernel.seal.spec import LABEL
+from pybox_kernel.sessions.session import Session
 
 SOURCE = "print(1)"
 LIBRARIES = "import pandas, numpy, matplotlib.pyplot\nprint(1)"

@@ -15,14 +15,14 @@ from typing import Final, NamedTuple
 from benchmarks.in_advance import home, until
 from benchmarks.memory import resident_mib
 from benchmarks.timing import Spread, in_turn, table, timed
-from pybox_kernel import session_machine
 from pybox_kernel.engine_choice import Wish
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.machines import disk, monitor
 from pybox_kernel.machines.machine import MachineFacts, kind_in_words
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import Session
+from pybox_kernel.sessions import machine as session_machine
+from pybox_kernel.sessions.session import Session
 
 SOURCE: Final = "print(1)"
 DEADLINE_SECONDS: Final = 10.0

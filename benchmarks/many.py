@@ -10,13 +10,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from pybox_kernel.box import fresh_uid
+from pybox_kernel.boxes.box import fresh_uid
+from pybox_kernel.boxes.journal import box_name, home_path, new_token
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import ImageStore, require
-from pybox_kernel.journal import box_name, home_path, new_token
+from pybox_kernel.images.store import ImageStore, require
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.seal import PYTHON, Identity, container_config
-from pybox_kernel.session import Session
+from pybox_kernel.seal.spec import PYTHON, Identity, container_config
+from pybox_kernel.sessions.session import Session
 
 SOURCE = "print(1)"
 SECONDS = 8.0

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Callable
 
 from benchmarks.timing import timed
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.html import render_html
 from pybox_kernel.render.text import render_full
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 
 
 def receipts(rounds: int) -> dict[str, tuple[float, int]]:

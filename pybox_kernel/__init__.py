@@ -14,7 +14,7 @@ if sys.platform == "win32":
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from pybox_kernel.session import RunResult
+    from pybox_kernel.sessions.session import RunResult
 
 __all__ = ["__version__", "load_ipython_extension", "run", "unload_ipython_extension"]
 
@@ -27,9 +27,8 @@ def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunRes
     Raises errors.InputError if the program or the deadline (seconds, above 0, at most 30) cannot be taken; all other
     trouble is on ``result.receipt``.
     """
-    from pybox_kernel import (
-        session,  # importing the package alone must stay cheap: the kernelspec does it too
-    )
+    # Importing the package alone must stay cheap: the kernelspec does it too.
+    from pybox_kernel.sessions import session
 
     return session.run(source, deadline_seconds=deadline_seconds)
 

@@ -13,28 +13,29 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-from pybox_kernel import __version__, session
-from pybox_kernel.answers import MARKS
-from pybox_kernel.check_command import add_parsers, check, key
-from pybox_kernel.displays import Display
+from pybox_kernel import __version__
+from pybox_kernel.classroom.open_command import add_open_parser, open_notebooks
+from pybox_kernel.classroom.report_command import add_report_parser, report
 from pybox_kernel.doctor import in_short
 from pybox_kernel.engine_options import add_engine_options, wished
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
-from pybox_kernel.failures import exit_status
 from pybox_kernel.image_commands import add_image_parser, image, setup
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
 from pybox_kernel.machine_commands import add_machine_parser, machine
-from pybox_kernel.mcp_command import add_mcp_parser, mcp
-from pybox_kernel.notebook_command import is_notebook, run_notebook
-from pybox_kernel.open_command import add_open_parser, open_notebooks
+from pybox_kernel.mcp.command import add_mcp_parser, mcp
+from pybox_kernel.notebook.answers import MARKS
+from pybox_kernel.notebook.failures import exit_status
+from pybox_kernel.notebook.run_command import is_notebook, run_notebook
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.progress import Waiting, in_colour
 from pybox_kernel.render.display import bundle
 from pybox_kernel.render.text import render_short
-from pybox_kernel.report_command import add_report_parser, report
-from pybox_kernel.safe_display import SafeText, safe_text, without_colour
-from pybox_kernel.signed_receipt import signed
-from pybox_kernel.signing_keys import SigningKeys
+from pybox_kernel.safe_display.displays import Display
+from pybox_kernel.safe_display.text import SafeText, safe_text, without_colour
+from pybox_kernel.sessions import session
+from pybox_kernel.signing.check_command import add_parsers, check, key
+from pybox_kernel.signing.keys import SigningKeys
+from pybox_kernel.signing.signed_receipt import signed
 
 __all__ = ["main"]
 

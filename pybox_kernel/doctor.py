@@ -10,21 +10,22 @@ from typing import Literal, NamedTuple
 
 from jupyter_client.kernelspec import KernelSpecManager
 
-from pybox_kernel import image_offers, image_store
+from pybox_kernel.boxes.journal import left_entries
+from pybox_kernel.boxes.refused_boxes import refused_lately
+from pybox_kernel.boxes.waiting_places import Places, bounds_of_user
 from pybox_kernel.engine import Engine, EngineFacts, EngineVersions, Place
 from pybox_kernel.errors import EngineError, PyBoxError
-from pybox_kernel.image_store import ImageStore
-from pybox_kernel.journal import left_entries
+from pybox_kernel.images import offers as image_offers
+from pybox_kernel.images import store as image_store
+from pybox_kernel.images.store import ImageStore
 from pybox_kernel.machines.machine import kind_in_words
 from pybox_kernel.machines.ownership import doubt
 from pybox_kernel.machines.packages import install_line, may_unpack, missing_to_build
 from pybox_kernel.machines.qemu import QemuMachine
-from pybox_kernel.refused_boxes import refused_lately
 from pybox_kernel.render.amounts import counted
-from pybox_kernel.runtimes import runtime_in_words, runtime_of, usable
-from pybox_kernel.safe_display import safe_name
-from pybox_kernel.signing_keys import SigningKeys
-from pybox_kernel.waiting_places import Places, bounds_of_user
+from pybox_kernel.safe_display.text import safe_name
+from pybox_kernel.seal.runtimes import runtime_in_words, runtime_of, usable
+from pybox_kernel.signing.keys import SigningKeys
 
 __all__ = ["Finding", "examine", "in_short"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pybox_kernel.session import Wish, wish_of
+from pybox_kernel.sessions.session import Wish, wish_of
 
 __all__ = ["add_engine_options", "wished"]
 

@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pybox_kernel import session, session_machine
 from pybox_kernel.errors import ExitStatus, OptionError
-from pybox_kernel.image_offers import BUILT_IN, own_offer
-from pybox_kernel.image_recipes import Offer
-from pybox_kernel.image_store import how_to_make
-from pybox_kernel.images import Plan
-from pybox_kernel.locks import MOST_BYTES, parse_lock
+from pybox_kernel.images.offers import BUILT_IN, own_offer
+from pybox_kernel.images.package_locks import MOST_BYTES, parse_lock
+from pybox_kernel.images.plan import Plan
+from pybox_kernel.images.recipes import Offer
+from pybox_kernel.images.store import how_to_make
+from pybox_kernel.images.wheels import read_requirements
 from pybox_kernel.policy import IMAGE_NAME
 from pybox_kernel.progress import Steps
 from pybox_kernel.render.amounts import counted
-from pybox_kernel.wheels import read_requirements
+from pybox_kernel.sessions import machine as session_machine
+from pybox_kernel.sessions import session
 
 __all__ = ["add_image_parser", "image", "setup"]
 

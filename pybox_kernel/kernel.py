@@ -23,14 +23,14 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Bool, Enum, List, Unicode, default
 
 from pybox_kernel import __version__
-from pybox_kernel.cell_executor import CellExecutor
-from pybox_kernel.commands import Options
-from pybox_kernel.completeness import completeness
 from pybox_kernel.errors import ExitStatus, PyBoxError
-from pybox_kernel.grading import check_standing, is_graded, permitted, why_no_score
-from pybox_kernel.outbox import Text
+from pybox_kernel.notebook.cell_executor import CellExecutor
+from pybox_kernel.notebook.commands import Options
+from pybox_kernel.notebook.grading import check_standing, is_graded, permitted, why_no_score
+from pybox_kernel.notebook.outbox import Text
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import checked_mode, wish_of
+from pybox_kernel.sessions.session import checked_mode, wish_of
+from pybox_kernel.source.completeness import completeness
 
 __all__ = ["PyBoxKernel"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 
-from pybox_kernel import session_machine
 from pybox_kernel.errors import ExitStatus
 from pybox_kernel.image_commands import interruptible
 from pybox_kernel.machines.machine import MachineFacts, clock_in_words, kind_in_words
 from pybox_kernel.progress import Steps
-from pybox_kernel.safe_display import safe_text
+from pybox_kernel.safe_display.text import safe_text
+from pybox_kernel.sessions import machine as session_machine
 
 __all__ = ["add_machine_parser", "machine"]
 

@@ -22,20 +22,20 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, TraitError, Unicode, validate
 
-from pybox_kernel.answers import help_on_options
-from pybox_kernel.cell_error import PyBoxCellError
-from pybox_kernel.cell_executor import CellExecutor
-from pybox_kernel.commands import CELL_MAGIC, MAGIC, Options, command_of, first_line, read_command
 from pybox_kernel.errors import OptionError
-from pybox_kernel.guard import HOST
-from pybox_kernel.input_guard import GUARDED, InputGuard
-from pybox_kernel.magic_completion import offered
+from pybox_kernel.notebook.answers import help_on_options
+from pybox_kernel.notebook.cell_error import PyBoxCellError
+from pybox_kernel.notebook.cell_executor import CellExecutor
+from pybox_kernel.notebook.commands import CELL_MAGIC, MAGIC, Options, command_of, first_line, read_command
+from pybox_kernel.notebook.guard import HOST
+from pybox_kernel.notebook.input_guard import GUARDED, InputGuard
+from pybox_kernel.notebook.magic_completion import offered
 from pybox_kernel.policy import STDLIB, checked_deadline, policy_for
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.html import render_html
 from pybox_kernel.render.text import render_short
-from pybox_kernel.safe_display import safe_text
-from pybox_kernel.session import wish_of
+from pybox_kernel.safe_display.text import safe_text
+from pybox_kernel.sessions.session import wish_of
 
 __all__ = ["PyBoxMagics", "load", "unload"]
 

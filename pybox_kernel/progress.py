@@ -10,7 +10,7 @@ from typing import Final, Self, TextIO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from pybox_kernel.safe_display import safe_text
+from pybox_kernel.safe_display.text import safe_text
 
 __all__ = ["CellSteps", "Steps", "Waiting", "in_colour"]
 

@@ -1,9 +1,9 @@
-"""Makes pybox_kernel/stdlib_index.jsonl.gz: what completion and inspection know of the standard library.
+"""Makes pybox_kernel/source/stdlib_index.jsonl.gz: what completion and inspection know of the standard library.
 
     .venv/bin/python scripts/index_stdlib.py [FILE]
 
 It imports every public module of the Python it runs on, so it is run by hand and never by the kernel. The file's first
-line says which Python that was. ``pybox_kernel/stdlib_index.py`` reads the file, and says what its lines mean.
+line says which Python that was. ``pybox_kernel/source/stdlib_index.py`` reads the file, and says what its lines mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "pybox_kernel" / "stdlib_index.jsonl.gz"
+TARGET = Path(__file__).parent.parent / "pybox_kernel" / "source" / "stdlib_index.jsonl.gz"
 
 LEFT_OUT = {
     *("antigravity", "this"),  # importing them does something

@@ -1,4 +1,4 @@
-"""Makes the locks that PyBox ships, ``pybox_kernel/locks/*.txt``, from what the package index has today.
+"""Makes the locks that PyBox ships, ``pybox_kernel/images/locks/*.txt``, from what the package index has today.
 
 `python scripts/lock_packages.py [NAME...]`. One version of each package for every Python and machine that boxes are
 for, with the hashes of all their wheels. Look at the changes before they are committed.
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from pybox_kernel.image_offers import BUILT_IN
-from pybox_kernel.locks import LockedPackage, lock_of
-from pybox_kernel.wheels import Target, make_lock
+from pybox_kernel.images.offers import BUILT_IN
+from pybox_kernel.images.package_locks import LockedPackage, lock_of
+from pybox_kernel.images.wheels import Target, make_lock
 
-LOCKS: Final = Path(__file__).parent.parent / "pybox_kernel" / "locks"
+LOCKS: Final = Path(__file__).parent.parent / "pybox_kernel" / "images" / "locks"
 WANTED: Final = {
     "data": ("numpy", "pandas", "matplotlib", "jinja2"),
     "class": ("numpy", "pandas", "matplotlib", "jinja2", "scipy", "scikit-learn", "seaborn"),

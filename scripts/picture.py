@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 from pybox_kernel.render.html import render_html
-from pybox_kernel.safe_display import without_colour
-from pybox_kernel.session import Session
+from pybox_kernel.safe_display.text import without_colour
+from pybox_kernel.sessions.session import Session
 
 CELLS = (
     "print(sum(range(10)))",

@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+from pybox_kernel.boxes.journal import home_path  # noqa: E402
 from pybox_kernel.install import install  # noqa: E402
-from pybox_kernel.journal import home_path  # noqa: E402
 from tests.browser.notebook import Notebook  # noqa: E402
 from tests.browser.server import lab_server  # noqa: E402
 

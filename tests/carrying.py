@@ -6,8 +6,8 @@ import hashlib
 import json
 from typing import Any
 
-from pybox_kernel.carry_groups import Group, Sent
-from pybox_kernel.parcels import Parcel
+from pybox_kernel.carry.groups import Group, Sent
+from pybox_kernel.wire.parcels import Parcel
 
 RUN = "5" * 32
 

@@ -13,12 +13,13 @@ import docker
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pybox_kernel import image_build, images
+from pybox_kernel.boxes.journal import home_path
 from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
 from pybox_kernel.errors import PyBoxError
-from pybox_kernel.image_store import ImageStore, RecordedImage, require
-from pybox_kernel.journal import home_path
-from pybox_kernel.session import Session
+from pybox_kernel.images import build as image_build
+from pybox_kernel.images import plan as images
+from pybox_kernel.images.store import ImageStore, RecordedImage, require
+from pybox_kernel.sessions.session import Session
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.locks import LockedPackage, lock_of
+from pybox_kernel.images.package_locks import LockedPackage, lock_of
 
 __all__ = ["Index"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pybox_kernel.policy import MIB, STDLIB
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 
 STEPS = (
     ("made", 0.2, 118.4),

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import ipywidgets
 
-from pybox_kernel.carry_chain import Link
-from pybox_kernel.cell_record import CellRecord
-from pybox_kernel.displays import Display
-from pybox_kernel.failures import Failure
-from pybox_kernel.outbox import Text
-from pybox_kernel.page import Page
-from pybox_kernel.receipt import Receipt
-from pybox_kernel.safe_display import SafeText
-from pybox_kernel.signing_keys import SigningKeys
-from pybox_kernel.statement import Claim, Statement
+from pybox_kernel.carry.chain import Link
+from pybox_kernel.notebook.cell_record import CellRecord
+from pybox_kernel.notebook.failures import Failure
+from pybox_kernel.notebook.outbox import Text
+from pybox_kernel.notebook.page import Page
+from pybox_kernel.receipt.model import Receipt
+from pybox_kernel.safe_display.displays import Display
+from pybox_kernel.safe_display.text import SafeText
+from pybox_kernel.signing.keys import SigningKeys
+from pybox_kernel.signing.statement import Claim, Statement
 from tests.receipts import receipt
 
 STATED = Statement(

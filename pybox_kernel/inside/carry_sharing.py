@@ -45,7 +45,7 @@ WORDS = (
     "evaluate numexpr duckdb sqldf patsy statsmodels cProfile profile timeit Trace",
 )
 EVERYTHING = set(" ".join(WORDS).split())
-"""Names by which code reaches names that it does not have in it: the words of the host's ``carry_reach``."""
+"""Names by which code reaches names that it does not have in it: the words of the host's ``carry.reach``."""
 PICKLED = "pickle"
 """As a part of a name, too."""
 WORD = r"[^\W\d]\w*"

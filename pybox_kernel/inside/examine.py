@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # importing typing costs a box milliseconds
 if TYPE_CHECKING:
     from typing import Any
 
-# The same tuple stands in pybox_kernel/seccomp.py; a test keeps the two equal.
+# The same tuple stands in pybox_kernel/seal/seccomp.py; a test keeps the two equal.
 # Each: name, (number on x86_64, on aarch64), arguments, the errno that PyBox's own profile gives.
 PROBES = (
     ("socket(AF_NETLINK)", (41, 198), (16, 3, 0, 0, 0, 0), 1),

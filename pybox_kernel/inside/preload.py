@@ -9,7 +9,7 @@ import os
 import sys
 
 OFFER = "/usr/local/lib/pybox-offer"
-"""As ``image_steps`` has it."""
+"""As ``images.steps`` has it."""
 
 
 def import_offered(offer: str = OFFER) -> None:

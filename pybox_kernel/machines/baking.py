@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, EngineTimeout, SetupError
 from pybox_kernel.file_lock import file_lock
-from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.machines import disk
 from pybox_kernel.machines.control import Lost
 from pybox_kernel.machines.hardware import choose

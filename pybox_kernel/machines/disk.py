@@ -20,9 +20,9 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pybox_kernel import rootfs
 from pybox_kernel.errors import SetupError
-from pybox_kernel.long_command import TookTooLong, follow
+from pybox_kernel.images import rootfs
+from pybox_kernel.images.long_command import TookTooLong, follow
 from pybox_kernel.machines.machine import Progress
 from pybox_kernel.machines.packages import SYSTEM, install_line, may_unpack, missing_to_build
 

@@ -9,13 +9,13 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybox_kernel.render.amounts import megabytes, seconds
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybox_kernel.policy import Policy
-    from pybox_kernel.receipt import Receipt, Wall, WallKind
+    from pybox_kernel.receipt.model import Receipt, Wall, WallKind
 
 __all__ = [
     "FEWER_TASKS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pybox_kernel.policy import KIB, MIB
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 __all__ = ["counted", "finished", "megabytes", "milliseconds", "plain", "seconds", "sentence", "size"]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.amounts import sentence
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt import Boundary, EngineUsed, Observed, Receipt
+    from pybox_kernel.receipt.model import Boundary, EngineUsed, Observed, Receipt
 
 __all__ = ["allowed", "boundary_note", "seen"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.amounts import counted, finished, size
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pybox_kernel.carry_facts import Carried, CarriedGroup, LostValue, NotRestoredValue
-    from pybox_kernel.receipt import Receipt
+    from pybox_kernel.receipt.carried import Carried, CarriedGroup, LostValue, NotRestoredValue
+    from pybox_kernel.receipt.model import Receipt
 
 __all__ = ["QUIET", "allowed", "lost_note", "names_listed", "quiet_name", "said", "seen", "suspected"]
 

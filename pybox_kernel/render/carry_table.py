@@ -8,12 +8,12 @@ from pybox_kernel.render.amounts import counted, size
 from pybox_kernel.render.carry import names_listed, quiet_name
 from pybox_kernel.render.html import escape
 from pybox_kernel.render.text import columns
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.carry_groups import Group, Listing, Missing
+    from pybox_kernel.carry.groups import Group, Listing, Missing
 
 __all__ = ["carried_html", "carried_text"]
 

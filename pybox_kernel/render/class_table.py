@@ -61,8 +61,8 @@ class CellLine(NamedTuple):
     memory: str = ""
     notes: str = ""
     receipt: str = ""
-    """Whether its receipt can be believed: "as made here", or what ``receipt_check`` found; nothing where none is to be
-    expected."""
+    """Whether its receipt can be believed: "as made here", or what ``signing.receipt_check`` found; nothing where none
+    is to be expected."""
     why: str = ""
 
     @property

@@ -15,7 +15,7 @@ from pybox_kernel.render.html import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pybox_kernel.displays import Display, Picture, Table
+    from pybox_kernel.safe_display.displays import Display, Picture, Table
 
 __all__ = ["LABEL", "bundle"]
 

@@ -15,12 +15,12 @@ from pybox_kernel.render.advice import FEWER_TASKS, LESS_DATA, advice, little_pr
 from pybox_kernel.render.amounts import counted, megabytes, seconds, sentence
 from pybox_kernel.render.boundary import boundary_note
 from pybox_kernel.render.carry import lost_note
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pybox_kernel.receipt import How, Receipt, Stream
+    from pybox_kernel.receipt.model import How, Receipt, Stream
 
 __all__ = ["NOT_RUN", "OUTPUT", "Ending", "Tone", "ending", "files_given", "ran_to_its_end", "them"]
 

@@ -13,12 +13,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pybox_kernel.render.words import SEEN, words
-from pybox_kernel.safe_display import safe_name, safe_text
+from pybox_kernel.safe_display.text import safe_name, safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybox_kernel.receipt import Receipt
+    from pybox_kernel.receipt.model import Receipt
     from pybox_kernel.render.words import Difference, Meter, StepBar, Tone, Words
 
 __all__ = ["notice_html", "render_html"]

@@ -12,7 +12,7 @@ from pybox_kernel.render.words import words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pybox_kernel.receipt import Receipt
+    from pybox_kernel.receipt.model import Receipt
     from pybox_kernel.render.words import Tone
 
 __all__ = ["Line", "line_of", "summary_html", "summary_text"]

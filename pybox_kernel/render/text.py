@@ -11,7 +11,7 @@ from pybox_kernel.render.words import SEEN, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pybox_kernel.receipt import Receipt
+    from pybox_kernel.receipt.model import Receipt
     from pybox_kernel.render.words import Difference, Meter, StepBar, Tone, Words
 
 __all__ = ["render_full", "render_short"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pybox_kernel.render.amounts import counted, finished, size
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt import CopiedValue, Receipt
+    from pybox_kernel.receipt.model import CopiedValue, Receipt
 
 __all__ = ["allowed", "note", "said"]
 

@@ -15,7 +15,7 @@ from pybox_kernel.render.text import render_short
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pybox_kernel.receipt import Receipt
+    from pybox_kernel.receipt.model import Receipt
 
 __all__ = ["VIEW", "bundle", "close", "panel", "panel_of", "with_panel"]
 

@@ -12,12 +12,12 @@ from pybox_kernel.render import boundary, carry, values
 from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.amounts import counted, finished, megabytes, milliseconds, seconds, size
 from pybox_kernel.render.ending import OUTPUT, Tone, ending, files_given, is_cut, ran_to_its_end, them
-from pybox_kernel.safe_display import safe_name
+from pybox_kernel.safe_display.text import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt import InputCopy, NotAsRequired, Receipt, Said, Step, Stream, Withheld
+    from pybox_kernel.receipt.model import InputCopy, NotAsRequired, Receipt, Said, Step, Stream, Withheld
 
 __all__ = ["PROGRAM_STEP", "Difference", "Meter", "Section", "StepBar", "Tone", "Words", "words"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import installation_id
+from pybox_kernel.boxes.journal import installation_id
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from tests.boxes.private_engine import PrivateEngine
 from tests.conftest import Outside
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine import Place, PrivateVM
 from pybox_kernel.engine_choice import DEFAULT_ADDRESS, Wish
-from pybox_kernel.journal import Journal
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.text import render_full, render_short
-from pybox_kernel.session import Session
-from pybox_kernel.witness import own_host
+from pybox_kernel.seal.witness import own_host
+from pybox_kernel.sessions.session import Session
 from tests.boxes.conftest import Installation
 from tests.cases import case
 

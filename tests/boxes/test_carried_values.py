@@ -8,9 +8,9 @@ import random
 
 import pytest
 
-from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import DATA, STDLIB, Policy
-from pybox_kernel.session import Carry, RunResult, Session
+from pybox_kernel.sessions.session import Carry, RunResult, Session
 
 pytestmark = pytest.mark.engine
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
-from pybox_kernel.box_files import InputFile
-from pybox_kernel.carry_chain import breaks, link_of
-from pybox_kernel.carry_facts import Carried, CarriedGroup
-from pybox_kernel.carry_groups import Group, Mode
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.carry.chain import breaks, link_of
+from pybox_kernel.carry.groups import Group, Mode
+from pybox_kernel.files.box_files import InputFile
+from pybox_kernel.receipt.carried import Carried, CarriedGroup
+from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.text import render_full
-from pybox_kernel.session import Carry, RunResult, Session
+from pybox_kernel.sessions.session import Carry, RunResult, Session
 
 pytestmark = pytest.mark.engine
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from pybox_kernel.display_door import MOST_DISPLAYS
 from pybox_kernel.render.text import render_short
-from pybox_kernel.session import Session
+from pybox_kernel.running.display_door import MOST_DISPLAYS
+from pybox_kernel.sessions.session import Session
 from tests.boxes.watching import Watched, watched
 from tests.cases import case, snippet
 
@@ -622,9 +622,7 @@ def test_of_a_program_that_empties_the_list_of_modules_its_end_is_told(run: Run)
 @case("src-unpickle")
 def test_nothing_from_a_box_is_unpickled(run: Run) -> None:
     assert run(snippet("src-unpickle")).ok
-    program = (
-        "import sys\nimport pybox_kernel.session, pybox_kernel.kernel\nprint('pybox_kernel.inside.cell' in sys.modules)"
-    )
+    program = "import sys, pybox_kernel.kernel\nprint('pybox_kernel.inside.cell' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.cli import main
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
-from pybox_kernel.receipt import Receipt
-from pybox_kernel.session import Session
+from pybox_kernel.images.store import ImageStore, RecordedImage
+from pybox_kernel.receipt.model import Receipt
+from pybox_kernel.sessions.session import Session
 from tests.boxes.altered import AlteredEngine
 from tests.cases import case
 from tests.conftest import Outside
@@ -269,7 +269,8 @@ def test_a_state_folder_that_cannot_be_made_is_named(where: str, place: Place, t
 
 AS_NOBODY = """
 import os, sys
-from pybox_kernel import cli, session
+from pybox_kernel import cli
+from pybox_kernel.sessions import session
 home, address = os.environ["PYBOX_HOME"], os.environ.get("DOCKER_HOST", "")
 os.environ.update(PYBOX_HOME=home + "-before", DOCKER_HOST="unix:///nonexistent")
 session.run("1")  # loads what is only loaded at need: the user to be may not read this Python's own files

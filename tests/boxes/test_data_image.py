@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel import images
+from pybox_kernel.boxes.journal import home_path
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_offers import built_in_offer
-from pybox_kernel.image_steps import OFFER
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import home_path
+from pybox_kernel.images import plan as images
+from pybox_kernel.images.offers import built_in_offer
+from pybox_kernel.images.steps import OFFER
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import DATA, MIB, policy_for
-from pybox_kernel.session import RunResult, Session
+from pybox_kernel.sessions.session import RunResult, Session
 from tests.cases import case, snippet
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("data_image")]

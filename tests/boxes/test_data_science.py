@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from PIL import Image
 
-from pybox_kernel.display_door import MOST_DISPLAYS, OVER
-from pybox_kernel.pictures import MOST_BYTES, MOST_PIXELS, MOST_SIDE
 from pybox_kernel.policy import MIB
-from pybox_kernel.session import Session
+from pybox_kernel.running.display_door import MOST_DISPLAYS, OVER
+from pybox_kernel.safe_display.pictures import MOST_BYTES, MOST_PIXELS, MOST_SIDE
+from pybox_kernel.sessions.session import Session
 from tests.boxes.watching import Watched, watched
 from tests.cases import case, snippet
 

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from pybox_kernel.display_door import MOST_DISPLAYS
-from pybox_kernel.displays import Display
-from pybox_kernel.html_cleaner import WORKER
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.images.store import RecordedImage
+from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.display import bundle
-from pybox_kernel.safe_display import SafeText
-from pybox_kernel.session import Session
+from pybox_kernel.running.display_door import MOST_DISPLAYS
+from pybox_kernel.safe_display.displays import Display
+from pybox_kernel.safe_display.html_cleaner import WORKER
+from pybox_kernel.safe_display.text import SafeText
+from pybox_kernel.sessions.session import Session
 from tests.cases import case, snippet
-from tests.unit.test_frames import TABLE
-from tests.unit.test_pictures import PLAIN, header, png
-from tests.unit.test_render_display import Frame
+from tests.unit.render.test_display import Frame
+from tests.unit.safe_display.test_pictures import PLAIN, header, png
+from tests.unit.wire.test_frames import TABLE
 
 pytestmark = pytest.mark.engine
 

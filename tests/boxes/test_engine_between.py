@@ -17,16 +17,17 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel import box, docker_engine
+from pybox_kernel import docker_engine
+from pybox_kernel.boxes import box
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.errors import EngineError
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
-from pybox_kernel.receipt import Receipt
-from pybox_kernel.runner import RunResult
-from pybox_kernel.safe_display import SafeText
-from pybox_kernel.session import Session
-from pybox_kernel.transcript import Display
+from pybox_kernel.images.store import ImageStore, RecordedImage
+from pybox_kernel.receipt.model import Receipt
+from pybox_kernel.running.runner import RunResult
+from pybox_kernel.running.transcript import Display
+from pybox_kernel.safe_display.text import SafeText
+from pybox_kernel.sessions.session import Session
 from tests.boxes.engine_between import EngineBetween, Fault
 from tests.cases import case
 from tests.conftest import Outside

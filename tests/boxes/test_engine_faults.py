@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from pybox_kernel.cli import main
-from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 from tests.cases import case
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("box_image")]

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel import box, seal
+from pybox_kernel.boxes import box
+from pybox_kernel.boxes.journal import Journal
+from pybox_kernel.boxes.pool import FAILED_SECONDS
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import of_boxes_in_advance
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.pool import FAILED_SECONDS
-from pybox_kernel.runner import RunResult
-from pybox_kernel.session import Session
+from pybox_kernel.running.runner import RunResult
+from pybox_kernel.seal import spec as seal
+from pybox_kernel.sessions.session import Session
 from tests.boxes.private_engine import PrivateEngine
 from tests.cases import case
 from tests.conftest import Outside

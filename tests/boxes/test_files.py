@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel import session as sessions
-from pybox_kernel.box_files import InputFile
+from pybox_kernel.boxes.journal import installation_id
 from pybox_kernel.errors import OptionError
-from pybox_kernel.journal import installation_id
+from pybox_kernel.files.box_files import InputFile
 from pybox_kernel.policy import MIB, STDLIB
-from pybox_kernel.receipt import Receipt, Said
+from pybox_kernel.receipt.model import Receipt, Said
 from pybox_kernel.render.text import render_full, render_short
-from pybox_kernel.session import RunResult, Session
+from pybox_kernel.sessions import session as sessions
+from pybox_kernel.sessions.session import RunResult, Session
 from tests.boxes.conftest import Installation
 from tests.cases import case, snippet
 from tests.conftest import Outside
@@ -437,15 +437,15 @@ def test_several_links_to_one_file_are_copies_that_count_each(session: Session) 
 
 SUPERVISOR = """
 import os, signal, sys
-from pybox_kernel import file_frames
-from pybox_kernel.session import Session
+from pybox_kernel.wire import files as file_frames
+from pybox_kernel.sessions.session import Session
 class Stopped(file_frames.FilesFromBox):
     def take(self, frame):
         super().take(frame)
         if frame.kind == b"d":
             os.kill(os.getpid(), int(sys.argv[1]))
-import pybox_kernel.conversation
-pybox_kernel.conversation.FilesFromBox = Stopped
+import pybox_kernel.running.conversation
+pybox_kernel.running.conversation.FilesFromBox = Stopped
 with Session.open() as session:
     session.run("open('x', 'wb').write(bytes(8 << 20))", output=True)
 """

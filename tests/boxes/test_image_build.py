@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import docker
 import pytest
 
-from pybox_kernel import image_build, images, rootfs
 from pybox_kernel.errors import SetupError
-from pybox_kernel.image_recipes import RegistryBase, program_files
-from pybox_kernel.image_steps import BUILD_LABEL
-from pybox_kernel.image_store import ImageStore, RecordedImage, require
-from pybox_kernel.seal import PROGRAMS, PYTHON
+from pybox_kernel.images import build as image_build
+from pybox_kernel.images import plan as images
+from pybox_kernel.images import rootfs
+from pybox_kernel.images.recipes import RegistryBase, program_files
+from pybox_kernel.images.steps import BUILD_LABEL
+from pybox_kernel.images.store import ImageStore, RecordedImage, require
+from pybox_kernel.seal.spec import PROGRAMS, PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -439,9 +441,9 @@ def test_a_mirror_that_refuses_is_named_and_apts_proxy_is_used(
 SETUP_PROGRAM = """
 import sys
 from pathlib import Path
-from pybox_kernel import image_build, images
+from pybox_kernel.images import build as image_build, plan as images
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import ImageStore
+from pybox_kernel.images.store import ImageStore
 engine, store = DockerEngine(sys.argv[1]), ImageStore(Path(sys.argv[2]))
 plan = images.plan(engine, store, name=sys.argv[3], base="debian")
 image_build.carry_out(engine, store, plan, lambda line: print(line, flush=True))

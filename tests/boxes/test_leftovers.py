@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel import leftovers
+from pybox_kernel.boxes import leftovers
+from pybox_kernel.boxes.journal import Entry, Journal, new_token
+from pybox_kernel.boxes.leftovers import Sweep, sweep
 from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.journal import Entry, Journal, new_token
-from pybox_kernel.leftovers import Sweep, sweep
-from pybox_kernel.session import Session
+from pybox_kernel.images.store import RecordedImage
+from pybox_kernel.sessions.session import Session
 from tests.boxes.conftest import Installation
 from tests.conftest import Outside
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engine
 
 Make = Callable[..., str]
 SWEEP = """
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 with Session.open() as session:
     found = session.sweep()
 """
@@ -280,7 +280,7 @@ def test_the_box_of_a_damaged_entry_is_not_touched_and_said_until_it_is_gone(
 
 def test_a_running_box_of_a_live_session_of_another_process_is_not_touched(own: Installation, outside: Outside) -> None:
     program = """
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 with Session.open() as session:
     result = session.run("import time; time.sleep(2.5); print('still here')", deadline_seconds=9)
     print(result.stdout, result.receipt.ok)

@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 
+from pybox_kernel.boxes.journal import Journal
+from pybox_kernel.boxes.leftovers import sweep
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.errors import EngineRefused, EngineTimeout
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
-from pybox_kernel.leftovers import sweep
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.runner import RunResult, Stop
-from pybox_kernel.session import Session
+from pybox_kernel.running.runner import RunResult, Stop
+from pybox_kernel.sessions.session import Session
 from tests.boxes.altered import AlteredEngine
 from tests.boxes.conftest import Installation
 from tests.cases import case
@@ -38,8 +38,8 @@ SUPERVISOR = """
 import os, signal, sys
 from pybox_kernel import docker_engine
 from pybox_kernel.inside import witness
-from pybox_kernel.journal import Journal, home_folder
-from pybox_kernel.session import Session
+from pybox_kernel.boxes.journal import Journal, home_folder
+from pybox_kernel.sessions.session import Session
 
 # What began in the background of a shell would not hear of it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -330,7 +330,7 @@ def test_the_kernels_own_files_hold_every_limit_that_the_receipt_claims(session:
 
 AT_ONCE = """
 import sys, threading
-from pybox_kernel.session import Session, Stop
+from pybox_kernel.sessions.session import Session, Stop
 
 stop, ready = Stop(), []
 class Watcher:
@@ -412,7 +412,7 @@ def test_a_user_id_that_another_container_has_is_not_used(
         def randint(self, a: int, b: int) -> int:
             return next(chosen)
 
-    monkeypatch.setattr("pybox_kernel.box.random.SystemRandom", Chooses)
+    monkeypatch.setattr("pybox_kernel.boxes.box.random.SystemRandom", Chooses)
     config = {"Image": box_image.id, "Cmd": ["/bin/true"], "Labels": {"org.pybox.uid": str(taken)}}
     other = outside.api.create_container_from_config(config, f"someone-else-{os.getpid()}")["Id"]
     try:

@@ -16,8 +16,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, ImageContent, TextContent
 
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.images.store import ImageStore, RecordedImage
+from pybox_kernel.receipt.model import Receipt
 from tests.boxes.conftest import Installation
 from tests.boxes.mcp_raw import mcp_command
 from tests.conftest import Outside

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.image_store import ImageStore, RecordedImage
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from tests.boxes.conftest import Installation
 from tests.boxes.mcp_raw import RawClient, mcp_command
 from tests.conftest import Outside

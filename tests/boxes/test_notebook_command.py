@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from pybox_kernel.carry_chain import breaks
+from pybox_kernel.carry.chain import breaks
 from pybox_kernel.cli import main
 from tests.boxes.conftest import Installation
 from tests.statements import links_in
@@ -135,7 +135,7 @@ def test_outputs_without_measure_end_it(
 ) -> None:
     desk.write("print('x' * 60_000)", "1 / 0", "print('never')")
     monkeypatch.setenv("PYBOX_HOME", own.environment["PYBOX_HOME"])
-    monkeypatch.setattr("pybox_kernel.notebook_command.MOST_OUTPUT", 50_000)
+    monkeypatch.setattr("pybox_kernel.notebook.run_command.MOST_OUTPUT", 50_000)
     assert main(["run", str(desk.notebook)]) == 125
     assert "2 cells not run, since the outputs of those before have over" in capsys.readouterr().out
     assert [kinds(cell) for cell in desk.result()] == [["stream", "display_data"], [], []]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import MIB
 from pybox_kernel.render.text import render_full
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 from tests.boxes.private_engine import PrivateEngine
 from tests.cases import case, snippet
 

@@ -9,7 +9,7 @@ import pytest
 
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.render.text import render_full, render_short
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 from tests.boxes.watching import Watched, watched
 from tests.cases import case, snippet
 

@@ -16,19 +16,20 @@ from pathlib import Path
 import docker
 import pytest
 
-from pybox_kernel import image_build, images
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.cli import main
 from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
 from pybox_kernel.errors import SetupError
-from pybox_kernel.image_offers import own_offer
-from pybox_kernel.image_recipes import program_files
-from pybox_kernel.image_steps import BUILD_LABEL, OFFER
-from pybox_kernel.image_store import ImageStore, RecordedImage, require
-from pybox_kernel.journal import Journal
-from pybox_kernel.locks import parse_lock
+from pybox_kernel.images import build as image_build
+from pybox_kernel.images import plan as images
+from pybox_kernel.images.offers import own_offer
+from pybox_kernel.images.package_locks import parse_lock
+from pybox_kernel.images.recipes import program_files
+from pybox_kernel.images.steps import BUILD_LABEL, OFFER
+from pybox_kernel.images.store import ImageStore, RecordedImage, require
 from pybox_kernel.policy import policy_for
-from pybox_kernel.seal import PROGRAMS, PYTHON
-from pybox_kernel.session import Session
+from pybox_kernel.seal.spec import PROGRAMS, PYTHON
+from pybox_kernel.sessions.session import Session
 from tests.packages import Index
 
 pytestmark = pytest.mark.engine

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pybox_kernel.carry import Carry
-from pybox_kernel.parcels import CARRIED_BYTES, CarryIn
-from pybox_kernel.session import RunResult, Session, Stop
+from pybox_kernel.carry.store import Carry
+from pybox_kernel.sessions.session import RunResult, Session, Stop
+from pybox_kernel.wire.parcels import CARRIED_BYTES, CarryIn
 
 pytestmark = pytest.mark.engine
 

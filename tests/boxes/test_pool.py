@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel import pool, seal
+from pybox_kernel.boxes import pool
+from pybox_kernel.boxes.journal import Journal
+from pybox_kernel.boxes.waiting_places import Bounds, Places
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.doctor import of_boxes_in_advance
-from pybox_kernel.image_build import remove as remove_image
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.images.build import remove as remove_image
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.receipt import Receipt
-from pybox_kernel.session import Session, Stop
-from pybox_kernel.waiting_places import Bounds, Places
+from pybox_kernel.receipt.model import Receipt
+from pybox_kernel.seal import spec as seal
+from pybox_kernel.sessions.session import Session, Stop
 from tests.boxes.conftest import Installation
 from tests.conftest import Outside
 
@@ -441,8 +442,8 @@ def test_a_cell_that_is_stopped_while_its_box_is_made_does_not_start(own: Instal
 
 OWNER = """
 import os, signal, time
-from pybox_kernel.journal import Journal, home_folder
-from pybox_kernel.session import Session
+from pybox_kernel.boxes.journal import Journal, home_folder
+from pybox_kernel.sessions.session import Session
 session = Session(Journal(home_folder()), in_advance=True)
 for _ in range(2):
     assert session.run("print(1)").receipt.ok

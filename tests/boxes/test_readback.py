@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pybox_kernel import seccomp
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import MIB, STDLIB
-from pybox_kernel.receipt import NotAsRequired, Receipt
-from pybox_kernel.seal import Identity, container_config
-from pybox_kernel.session import Session
+from pybox_kernel.receipt.model import NotAsRequired, Receipt
+from pybox_kernel.seal import seccomp
+from pybox_kernel.seal.spec import Identity, container_config
+from pybox_kernel.sessions.session import Session
 from tests.boxes.altered import AlteredEngine, Change
 from tests.conftest import Outside
 

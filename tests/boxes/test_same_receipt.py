@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.box_files import InputFile
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.files.box_files import InputFile
+from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import policy_for
-from pybox_kernel.session import Session, with_output
+from pybox_kernel.sessions.session import Session, with_output
 from tests.boxes.private_engine import PrivateEngine
 
 pytestmark = pytest.mark.engine

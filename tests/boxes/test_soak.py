@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 from tests.boxes.conftest import Installation
 from tests.conftest import Outside
 

@@ -10,8 +10,8 @@ import pytest
 
 from pybox_kernel.errors import OptionError
 from pybox_kernel.policy import policy_for
-from pybox_kernel.session import RunResult, Session
-from pybox_kernel.values import ValuesAsked, checked_wanted, taken
+from pybox_kernel.sessions.session import RunResult, Session
+from pybox_kernel.wire.values import ValuesAsked, checked_wanted, taken
 from tests.values import ARRAYS, PLAIN, POLARS, TABLES, assert_same
 
 pytestmark = pytest.mark.engine

@@ -9,7 +9,7 @@ import pytest
 
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.render.text import render_full
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 from tests.boxes.conftest import Installation
 from tests.conftest import Outside
 
@@ -124,8 +124,8 @@ def test_a_witness_that_is_stopped_holds_nobody_up_and_is_replaced(
     own: Installation, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(own, "container", monkeypatch)
-    monkeypatch.setattr("pybox_kernel.witness.ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr("pybox_kernel.witness.START_SECONDS", 0.5)
+    monkeypatch.setattr("pybox_kernel.seal.witness.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("pybox_kernel.seal.witness.START_SECONDS", 0.5)
     with Session.open() as session:
         session.run("print(1)")
         (first,) = witnesses(own, outside)
@@ -150,7 +150,7 @@ def test_where_a_witness_container_cannot_be_made_the_weaker_source_is_named(
         }
 
     use(own, way, monkeypatch)
-    monkeypatch.setattr("pybox_kernel.session_witness.witness_config", refused)
+    monkeypatch.setattr("pybox_kernel.sessions.witness.witness_config", refused)
     with Session.open() as session:
         for _ in range(2):
             receipt = session.run("print(1)").receipt
@@ -164,7 +164,7 @@ def test_where_a_witness_container_cannot_be_made_the_weaker_source_is_named(
 def test_the_witness_of_a_killed_session_is_gone_at_once(own: Installation, outside: Outside) -> None:
     program = """
 import sys
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 with Session.open() as session:
     session.run("print(1)")
     print("up", flush=True)

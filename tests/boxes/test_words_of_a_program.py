@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.box import Box, fresh_identity
+from pybox_kernel.boxes.box import Box, fresh_identity
+from pybox_kernel.boxes.journal import Journal, new_token
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.failures import failure
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.journal import Journal, new_token
+from pybox_kernel.images.store import RecordedImage
+from pybox_kernel.notebook.failures import failure
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.render.text import render_short
-from pybox_kernel.session import Session
+from pybox_kernel.sessions.session import Session
 from tests.escapes.running import without_colour
 
 pytestmark = pytest.mark.engine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pybox_kernel.displays import Display
 from pybox_kernel.policy import policy_for
-from pybox_kernel.session import RunResult, Session
-from pybox_kernel.transcript import ProgramError
+from pybox_kernel.running.transcript import ProgramError
+from pybox_kernel.safe_display.displays import Display
+from pybox_kernel.sessions.session import RunResult, Session
 from tests.escapes.running import without_colour
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from pybox_kernel.boxes.turns import Turns, at_once
 from pybox_kernel.stop import Stop
-from pybox_kernel.turns import Turns, at_once
 from tests.browser.conftest import Reader
 from tests.browser.notebook import Notebook, written
 from tests.browser.server import LabServer

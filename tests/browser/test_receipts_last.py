@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from pybox_kernel.file_check import check_file
-from pybox_kernel.signing_keys import SigningKeys
+from pybox_kernel.signing.file_check import check_file
+from pybox_kernel.signing.keys import SigningKeys
 from tests.browser.conftest import FRESH_SECONDS, NewReader, Reader
 from tests.browser.notebook import Notebook, written
 from tests.browser.server import LabServer

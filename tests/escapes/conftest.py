@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from pybox_kernel.image_store import ImageStore, RecordedImage
-from pybox_kernel.journal import Journal
-from pybox_kernel.session import Session
+from pybox_kernel.boxes.journal import Journal
+from pybox_kernel.images.store import ImageStore, RecordedImage
+from pybox_kernel.sessions.session import Session
 from tests.escapes.running import Ran, run_attack
 
 IN_BOTH: Final = frozenset(

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.receipt import End, Meters, Receipt
-from pybox_kernel.safe_display import SafeText
-from pybox_kernel.session import RunResult, Session
-from pybox_kernel.transcript import Display
+from pybox_kernel.receipt.model import End, Meters, Receipt
+from pybox_kernel.running.transcript import Display
+from pybox_kernel.safe_display.text import SafeText
+from pybox_kernel.sessions.session import RunResult, Session
 
 LATE: Final = 0.5
 """Seconds after the deadline by which the last process is dead. Not 0: the tasks of a box share half a processor, and

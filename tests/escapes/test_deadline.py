@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.box import EXPIRY_MARGIN_SECONDS
-from pybox_kernel.journal import installation_id
+from pybox_kernel.boxes.box import EXPIRY_MARGIN_SECONDS
+from pybox_kernel.boxes.journal import installation_id
 from pybox_kernel.policy import STDLIB
-from pybox_kernel.session import Session, Stop
+from pybox_kernel.sessions.session import Session, Stop
 from tests.cases import case, snippet
 from tests.conftest import Outside
 from tests.escapes.floods import EVERYTHING_AT_ONCE, IN_VAIN

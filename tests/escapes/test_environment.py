@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import STDLIB
 from tests.cases import case, snippet
 from tests.escapes.running import Ran

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from pybox_kernel.image_store import RecordedImage
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import MIB, STDLIB
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.text import render_short
-from pybox_kernel.seal import Identity, container_config
-from pybox_kernel.seal_kernel import kernel_look
-from pybox_kernel.witness import DirectWitness
+from pybox_kernel.seal.by_kernel import kernel_look
+from pybox_kernel.seal.spec import Identity, container_config
+from pybox_kernel.seal.witness import DirectWitness
 from tests.cases import case, snippet
 from tests.conftest import Outside
 from tests.escapes.running import CALLS, Ran

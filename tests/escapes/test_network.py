@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.journal import installation_id
-from pybox_kernel.session import Session, Stop
+from pybox_kernel.boxes.journal import installation_id
+from pybox_kernel.sessions.session import Session, Stop
 from tests.cases import case, snippet
 from tests.conftest import Outside
 from tests.escapes.running import CALLS, FILES, Clock, Ran, with_calls

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel import leftovers
+from pybox_kernel.boxes import leftovers
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import STDLIB
 from tests.cases import case
 from tests.conftest import Outside

@@ -12,7 +12,7 @@ import pytest
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.policy import STDLIB, UID_FIRST, UID_LAST
 from pybox_kernel.render.text import render_short
-from pybox_kernel.session import RunResult, Session, Stop
+from pybox_kernel.sessions.session import RunResult, Session, Stop
 from tests.cases import case, snippet
 from tests.escapes.floods import IN_VAIN
 from tests.escapes.running import CALLS, FILES, Clock, Ran, with_calls

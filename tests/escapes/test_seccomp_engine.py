@@ -11,8 +11,8 @@ from typing import Any
 import docker
 import pytest
 
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.seccomp import PROBES, PROFILE_JSON, profile
+from pybox_kernel.images.store import RecordedImage
+from pybox_kernel.seal.seccomp import PROBES, PROFILE_JSON, profile
 
 pytestmark = pytest.mark.engine
 

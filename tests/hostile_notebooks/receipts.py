@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.render.widget import VIEW
-from pybox_kernel.shown_outputs import digest
-from pybox_kernel.signing_keys import SigningKeys
-from pybox_kernel.statement import Claim, Signer, Statement, signed_bytes
+from pybox_kernel.signing.keys import SigningKeys
+from pybox_kernel.signing.shown_outputs import digest
+from pybox_kernel.signing.statement import Claim, Signer, Statement, signed_bytes
 from tests.hostile_notebooks.making import add
 from tests.receipts import ended, receipt
 from tests.statements import Author, Cell, widget_states

@@ -16,8 +16,8 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from jupyter_kernel_test.msgspec_v5 import validate_message
 
+from pybox_kernel.boxes.journal import home_folder, installation_id
 from pybox_kernel.install import KERNEL_NAME, install
-from pybox_kernel.journal import home_folder, installation_id
 
 Message = dict[str, Any]
 CELL_SECONDS = 20.0

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.carry_chain import Link, breaks
-from pybox_kernel.statement import Claim, Statement
+from pybox_kernel.carry.chain import Link, breaks
+from pybox_kernel.signing.statement import Claim, Statement
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("boxes")]
 

@@ -12,10 +12,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from pybox_kernel.carry_chain import breaks
-from pybox_kernel.file_check import check_file
-from pybox_kernel.run_order import Order
-from pybox_kernel.signing_keys import SigningKeys
+from pybox_kernel.carry.chain import breaks
+from pybox_kernel.signing.file_check import check_file
+from pybox_kernel.signing.keys import SigningKeys
+from pybox_kernel.signing.run_order import Order
 from tests.jupyter.console import console, plain
 from tests.statements import links_in
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
-from pybox_kernel.class_report import find, read
+from pybox_kernel.classroom.report import find, read
 from pybox_kernel.render.class_table import Submission
-from pybox_kernel.signing_keys import SigningKeys
+from pybox_kernel.signing.keys import SigningKeys
 from tests.jupyter.conftest import Boxes, gone
 from tests.jupyter.course import ORDINARY, SEALED, SECONDS, TESTS, Course
 
@@ -188,7 +188,9 @@ def test_the_report_says_what_a_cell_that_was_refused_shows_and_that_nothing_vou
 
 
 def test_feedback_has_no_receipts_where_its_configuration_says_so(graded: Course) -> None:
-    graded.configure(SEALED + "c.GenerateFeedback.preprocessors.insert(0, 'pybox_kernel.feedback.WithoutReceipts')\n")
+    graded.configure(
+        SEALED + "c.GenerateFeedback.preprocessors.insert(0, 'pybox_kernel.classroom.feedback.WithoutReceipts')\n"
+    )
     done = graded.run("generate_feedback", "ps1", "--student", "right")
     assert done.returncode == 0, done.stdout
     page = (graded.folder / "feedback" / "right" / "ps1" / "problem1.html").read_text(encoding="utf-8")

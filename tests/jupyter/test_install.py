@@ -118,7 +118,7 @@ def test_the_wheel_holds_the_kernelspec_and_what_it_installs_is_found(tmp_path: 
         assert json.loads((kernels / name / "kernel.json").read_text())["argv"][0] == "python"
     [package] = place.glob("lib*/python*/site-packages")
     code = "from pybox_kernel.install import install; import sys; print(*install(prefix=sys.argv[1]), sep='\\n')"
-    code += "\nfrom pybox_kernel.image_offers import built_in_offer; assert built_in_offer('data')"
+    code += "\nfrom pybox_kernel.images.offers import built_in_offer; assert built_in_offer('data')"
     installed = subprocess.run(
         [sys.executable, "-P", "-c", code, str(tmp_path / "other")],
         cwd=tmp_path,

@@ -18,7 +18,7 @@ from jupyter_client.jsonutil import json_default
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from pybox_kernel.outbox import MESSAGE_SECONDS
+from pybox_kernel.notebook.outbox import MESSAGE_SECONDS
 from pybox_kernel.policy import KIB, MIB, STDLIB
 from tests.cases import case, snippet
 

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 
-from pybox_kernel.turns import at_once
+from pybox_kernel.boxes.turns import at_once
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.receipt import Receipt
+from pybox_kernel.receipt.model import Receipt
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("boxes")]
 

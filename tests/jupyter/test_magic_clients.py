@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from pybox_kernel.file_check import check_file
-from pybox_kernel.signing_keys import SigningKeys
+from pybox_kernel.signing.file_check import check_file
+from pybox_kernel.signing.keys import SigningKeys
 from tests.jupyter.console import Console, plain, terminal_of
 from tests.jupyter.test_clients import CLIENTS_OWN_SECONDS, MARKS, ROOT, code_cells, jupyter, wanted
 

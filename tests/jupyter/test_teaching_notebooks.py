@@ -15,9 +15,9 @@ import pytest
 from nbclient import NotebookClient
 from rich.console import Console
 
-from pybox_kernel.commands import Options
-from pybox_kernel.notebook_command import NotebookRun
-from pybox_kernel.notebook_file import NotebookFile
+from pybox_kernel.notebook.commands import Options
+from pybox_kernel.notebook.file import NotebookFile
+from pybox_kernel.notebook.run_command import NotebookRun
 from pybox_kernel.progress import CellSteps
 
 FOLDER = Path(__file__).parents[1] / "notebooks"

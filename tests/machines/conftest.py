@@ -12,14 +12,14 @@ from typing import Final
 
 import pytest
 
-from pybox_kernel import session_machine
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.engine_choice import Wish
-from pybox_kernel.image_store import RecordedImage
-from pybox_kernel.journal import Journal
+from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.machines import disk
 from pybox_kernel.machines.packages import missing_to_build
 from pybox_kernel.machines.qemu import QemuMachine
-from pybox_kernel.session import Session
+from pybox_kernel.sessions import machine as session_machine
+from pybox_kernel.sessions.session import Session
 from tests.escapes import running
 from tests.escapes.running import Ran, run_attack
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel import session_machine
+from pybox_kernel.boxes.journal import Entry, Journal, new_token
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine_choice import Wish, ended_with
-from pybox_kernel.journal import Entry, Journal, new_token
 from pybox_kernel.machines import control
 from pybox_kernel.machines.qemu import QemuMachine
-from pybox_kernel.session import Session
+from pybox_kernel.sessions import machine as session_machine
+from pybox_kernel.sessions.session import Session
 from tests.cases import case
 from tests.machines.test_trouble import while_it_runs
 

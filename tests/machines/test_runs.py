@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.box_files import InputFile
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.engine_choice import Wish
-from pybox_kernel.journal import Journal
+from pybox_kernel.files.box_files import InputFile
 from pybox_kernel.machines.machine import kind_in_words
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.render.text import render_short
-from pybox_kernel.session import Session
-from pybox_kernel.witness import own_host
+from pybox_kernel.seal.witness import own_host
+from pybox_kernel.sessions.session import Session
 
 pytestmark = pytest.mark.engine
 

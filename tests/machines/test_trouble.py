@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel import session_machine
+from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine import DockerEngine
 from pybox_kernel.engine_choice import Wish
 from pybox_kernel.errors import EngineTimeout, SetupError
 from pybox_kernel.file_lock import file_lock
-from pybox_kernel.journal import Journal
 from pybox_kernel.machine_commands import show
 from pybox_kernel.machines import control, monitor, packages
 from pybox_kernel.machines.machine import MachineFacts
 from pybox_kernel.machines.qemu import QemuMachine
-from pybox_kernel.safe_display import SafeText
-from pybox_kernel.session import RunResult, Session
-from pybox_kernel.transcript import Display
+from pybox_kernel.running.transcript import Display
+from pybox_kernel.safe_display.text import SafeText
+from pybox_kernel.sessions import machine as session_machine
+from pybox_kernel.sessions.session import RunResult, Session
 
 pytestmark = pytest.mark.engine
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from pybox_kernel.policy import STDLIB, policy_for
-from pybox_kernel.seal import Identity, container_config
-from pybox_kernel.witness import witness_config
+from pybox_kernel.seal.spec import Identity, container_config
+from pybox_kernel.seal.witness import witness_config
 from tests.cases import case
 
 IDENTITY = Identity(name="pybox-" + "0" * 32, uid=20000, image_id="sha256:" + "0" * 64, labels={})

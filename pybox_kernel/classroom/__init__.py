@@ -1,0 +1,1 @@
+"""Notebooks of strangers: opened safely, graded, and reported on."""

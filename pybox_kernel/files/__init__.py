@@ -1,0 +1,1 @@
+"""Copies of files into a box and out of it."""

@@ -1,0 +1,1 @@
+"""The box images: what they are made from, how they are made, and which this computer has."""

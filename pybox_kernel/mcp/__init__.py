@@ -1,0 +1,1 @@
+"""``run_python`` for AI agents, over the Model Context Protocol."""

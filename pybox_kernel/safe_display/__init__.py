@@ -1,0 +1,1 @@
+"""From what a program sent to what is safe to show. There is no other way."""

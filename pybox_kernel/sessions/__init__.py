@@ -1,0 +1,1 @@
+"""The wiring: the one place that chooses an engine, a witness, an image and a state folder."""

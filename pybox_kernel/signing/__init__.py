@@ -1,0 +1,1 @@
+"""Receipts that can be believed: signed on this computer, and checked."""

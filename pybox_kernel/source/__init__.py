@@ -1,0 +1,1 @@
+"""What a cell's text tells, without running or importing anything of it."""
