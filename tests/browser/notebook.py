@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.browser.server import LabServer
 
-__all__ = ["BY_KERNEL", "Notebook", "written"]
+__all__ = ["BY_KERNEL", "Notebook", "run_by_keys", "written"]
 
 BY_KERNEL: Final = {
     "pybox-sealed": {"display_name": "PyBox (sealed)", "language": "python", "name": "pybox-sealed"},
@@ -35,6 +35,18 @@ def written(path: Path, sources: list[str], kernel: str = "pybox-sealed") -> Pat
         document.cells.append(cell)
     nbformat.write(document, path)
     return path
+
+
+def run_by_keys(cell: Locator) -> None:
+    """Clicks into a cell and presses Shift+Enter, in Lab or Notebook 7, when its kernel is idle and the cursor there:
+    a page that is still being built takes both a click and a key without a word."""
+    page, editor = cell.page, cell.locator(".cm-content")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=PAGE_MS)
+    editor.click()
+    while not editor.evaluate("editor => editor === document.activeElement"):
+        page.wait_for_timeout(100)
+        editor.click()
+    page.keyboard.press("Shift+Enter")
 
 
 class Notebook:

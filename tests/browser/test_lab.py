@@ -12,7 +12,7 @@ import pytest
 from pybox_kernel.boxes.turns import Turns, at_once
 from pybox_kernel.stop import Stop
 from tests.browser.conftest import Reader
-from tests.browser.notebook import Notebook, written
+from tests.browser.notebook import Notebook, run_by_keys, written
 from tests.browser.server import LabServer
 
 ENDLESS: Final = "print('begun', flush=True)\nwhile True: pass"
@@ -173,8 +173,7 @@ def test_in_the_classic_look_of_notebook_7_cells_have_their_values_errors_and_re
     page.goto(f"{lab.url}/notebooks/{folder.name}/{file.name}?token={lab.token}")
     cells = page.locator(".jp-Notebook .jp-CodeCell")
     for number in range(3):
-        cells.nth(number).locator(".cm-content").click()
-        page.keyboard.press("Shift+Enter")
+        run_by_keys(cells.nth(number))
         Notebook.receipt(cells.nth(number)).wait_for()
     assert page.locator("#jp-main-dock-panel").count() == 0  # it is not Lab
     value, error = (Notebook.outputs(cells.nth(number)).first.inner_text() for number in (1, 2))

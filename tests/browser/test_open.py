@@ -15,6 +15,7 @@ import pytest
 from tests.browser.conftest import Open
 from tests.browser.guard import Guard, Trap
 from tests.browser.hostile import BITTEN
+from tests.browser.notebook import run_by_keys
 from tests.browser.opened import OpenedLab, Visitor, opened_lab
 from tests.hostile_notebooks import FILES, write_corpus
 
@@ -90,8 +91,7 @@ def test_a_notebook_opens_with_its_sealed_kernel_without_the_forged_receipt_and_
     assert receipt.count() == 0
     kernels = [session["kernel"]["name"] for session in lab.ask("GET", "/api/sessions")]
     assert kernels == ["pybox-sealed"]
-    cell.locator(".cm-content").click()
-    page.keyboard.press("Shift+Enter")
+    run_by_keys(cell)
     receipt.first.wait_for(timeout=60_000)
     assert guard.all() == []
 
