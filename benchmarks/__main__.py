@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import carry, classroom, files, full_run, growth, in_advance, machine, many, memory, receipts, run_all
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 
 ROUNDS: Final = 20
 PARTS: Final[dict[str, Callable[[int], list[str]]]] = {

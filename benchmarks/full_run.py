@@ -15,7 +15,7 @@ from benchmarks.in_advance import until
 from benchmarks.timing import Spread, in_turn, table
 from pybox_kernel import run
 from pybox_kernel.boxes.journal import home_path, new_token
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import ImageStore, require
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.seal import seccomp

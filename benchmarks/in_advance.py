@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from benchmarks.kernels import KernelClient, started
 from benchmarks.timing import Spread, table, timed
 from pybox_kernel.boxes.journal import home_path, installation_id
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.engine import Engine
 from pybox_kernel.images.store import ImageStore
 from pybox_kernel.install import DATA_KERNEL_NAME, KERNEL_NAME

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pybox_kernel.boxes.box import fresh_uid
 from pybox_kernel.boxes.journal import box_name, home_path, new_token
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import ImageStore, require
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.seal.spec import PYTHON, Identity, container_config

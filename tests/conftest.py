@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pybox_kernel.boxes.journal import home_path
-from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.images import build as image_build
 from pybox_kernel.images import plan as images

@@ -16,7 +16,8 @@ from pybox_kernel.classroom.inert_markdown import dense, inert
 from pybox_kernel.errors import SourceError
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME
 from pybox_kernel.notebook.file import MOST_BYTES, MOST_CELLS, is_text, joined, lines, written
-from pybox_kernel.safe_display.text import ESCAPED, safe_name
+from pybox_kernel.safe_display.characters import ESCAPED
+from pybox_kernel.safe_display.text import safe_name
 
 __all__ = ["MOST_READ", "WORDS", "Cleaned", "Quote", "cleaned"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pybox_kernel.boxes.journal import home_folder, home_path
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.engine import Engine, Place
 from pybox_kernel.engine_choice import EMULATED, Wish, choose
 from pybox_kernel.errors import EngineError, SetupError

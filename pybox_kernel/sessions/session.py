@@ -15,7 +15,7 @@ from pybox_kernel.boxes.journal import Entry, Journal, home_folder, home_path
 from pybox_kernel.boxes.leftovers import Sweep
 from pybox_kernel.carry.groups import Mode
 from pybox_kernel.carry.store import Carry, checked_mode
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from pybox_kernel.docker_engine import DEFAULT_ADDRESS
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS
 
 __all__ = ["EngineBetween", "Fault"]
 

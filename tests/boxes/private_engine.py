@@ -12,7 +12,8 @@ from pathlib import Path
 
 import docker
 
-from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS
 from pybox_kernel.errors import EngineError
 
 START_SECONDS = 20.0

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.engine import Place, PrivateVM
 from pybox_kernel.engine_choice import DEFAULT_ADDRESS, Wish
 from pybox_kernel.receipt.model import Receipt

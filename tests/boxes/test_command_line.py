@@ -22,7 +22,7 @@ import pytest
 
 from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.cli import main
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.sessions.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pybox_kernel.boxes.journal import home_path
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images import plan as images
 from pybox_kernel.images.offers import built_in_offer
 from pybox_kernel.images.steps import OFFER

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel import docker_engine
 from pybox_kernel.boxes import box
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine import engine as docker_engine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.errors import EngineError
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.receipt.model import Receipt

@@ -127,7 +127,7 @@ def test_a_user_who_may_not_use_the_engine_is_told_so(tmp_path: Path, box_image:
         for folder in (tmp_path, *tmp_path.parents[:3]):
             folder.chmod(folder.stat().st_mode | 0o011)
         code = (
-            "import os, sys\nfrom pybox_kernel.docker_engine import DockerEngine\n"
+            "import os, sys\nfrom pybox_kernel.docker_engine.engine import DockerEngine\n"
             "from pybox_kernel.errors import EngineError\nos.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
             f"try: DockerEngine('unix://{path}').facts()\nexcept EngineError as error: print(error.code, error.advice)"
         )

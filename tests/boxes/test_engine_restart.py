@@ -12,7 +12,7 @@ import pytest
 from pybox_kernel.boxes import box
 from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.boxes.pool import FAILED_SECONDS
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.doctor import of_boxes_in_advance
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import STDLIB
@@ -116,7 +116,7 @@ def test_an_engine_that_hangs_during_a_run_is_not_waited_for_without_end(
     private_engine: PrivateEngine, own_home: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each call's own time limit is a second here; their sum is what is looked at."""
-    monkeypatch.setattr("pybox_kernel.docker_engine.ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr("pybox_kernel.docker_engine.engine.ANSWER_SECONDS", 1.0)
     monkeypatch.setattr(DockerEngine._client, "__defaults__", (1.0,))
     monkeypatch.setattr(box, "REMOVED_SECONDS", 1.0)
     watcher = AtFirstWord(lambda: private_engine.send(signal.SIGSTOP))

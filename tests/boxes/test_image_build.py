@@ -35,7 +35,7 @@ from pybox_kernel.seal.spec import PROGRAMS, PYTHON
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.docker_engine import DockerEngine
+    from pybox_kernel.docker_engine.engine import DockerEngine
 
 pytestmark = pytest.mark.engine
 
@@ -442,7 +442,7 @@ SETUP_PROGRAM = """
 import sys
 from pathlib import Path
 from pybox_kernel.images import build as image_build, plan as images
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import ImageStore
 engine, store = DockerEngine(sys.argv[1]), ImageStore(Path(sys.argv[2]))
 plan = images.plan(engine, store, name=sys.argv[3], base="debian")

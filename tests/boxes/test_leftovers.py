@@ -18,7 +18,8 @@ import pytest
 from pybox_kernel.boxes import leftovers
 from pybox_kernel.boxes.journal import Entry, Journal, new_token
 from pybox_kernel.boxes.leftovers import Sweep, sweep
-from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS
 from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.sessions.session import Session
 from tests.boxes.conftest import Installation

@@ -21,7 +21,7 @@ import pytest
 
 from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.boxes.leftovers import sweep
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.errors import EngineRefused, EngineTimeout
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import STDLIB
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.engine
 
 SUPERVISOR = """
 import os, signal, sys
-from pybox_kernel import docker_engine
+from pybox_kernel.docker_engine import engine as docker_engine
 from pybox_kernel.inside import witness
 from pybox_kernel.boxes.journal import Journal, home_folder
 from pybox_kernel.sessions.session import Session

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import MIB
 from pybox_kernel.render.text import render_full

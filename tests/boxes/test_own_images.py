@@ -18,7 +18,8 @@ import pytest
 
 from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.cli import main
-from pybox_kernel.docker_engine import DEFAULT_ADDRESS, DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
+from pybox_kernel.engine_choice import DEFAULT_ADDRESS
 from pybox_kernel.errors import SetupError
 from pybox_kernel.images import build as image_build
 from pybox_kernel.images import plan as images

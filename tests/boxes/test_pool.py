@@ -15,7 +15,7 @@ import pytest
 from pybox_kernel.boxes import pool
 from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.boxes.waiting_places import Bounds, Places
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.doctor import of_boxes_in_advance
 from pybox_kernel.images.build import remove as remove_image
 from pybox_kernel.images.store import ImageStore, RecordedImage

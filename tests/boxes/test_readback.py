@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import MIB, STDLIB
 from pybox_kernel.receipt.model import NotAsRequired, Receipt

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.files.box_files import InputFile
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import policy_for

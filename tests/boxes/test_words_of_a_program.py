@@ -10,7 +10,7 @@ import pytest
 
 from pybox_kernel.boxes.box import Box, fresh_identity
 from pybox_kernel.boxes.journal import Journal, new_token
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.notebook.failures import failure
 from pybox_kernel.policy import STDLIB

@@ -11,7 +11,7 @@ import pytest
 
 from pybox_kernel.boxes import leftovers
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.policy import STDLIB
 from tests.cases import case

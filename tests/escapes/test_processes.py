@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.policy import STDLIB, UID_FIRST, UID_LAST
 from pybox_kernel.render.text import render_short
 from pybox_kernel.sessions.session import RunResult, Session, Stop

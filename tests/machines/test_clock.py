@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pybox_kernel.boxes.journal import Entry, Journal, new_token
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.engine_choice import Wish, ended_with
 from pybox_kernel.machines import control
 from pybox_kernel.machines.qemu import QemuMachine

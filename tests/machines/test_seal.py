@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.machines import control, monitor
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.sessions import machine as session_machine

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.engine_choice import Wish
 from pybox_kernel.errors import EngineTimeout, SetupError
 from pybox_kernel.file_lock import file_lock

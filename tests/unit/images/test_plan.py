@@ -16,7 +16,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pybox_kernel.docker_engine import DockerEngine
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.errors import OptionError, SetupError
 from pybox_kernel.images import plan as images
 from pybox_kernel.images import rootfs

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pybox_kernel.safe_display.characters import STACK
 from pybox_kernel.safe_display.text import (
     LONGEST_LINE,
     LONGEST_SEQUENCE,
-    STACK,
     StreamCleaner,
     safe_name,
     safe_text,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pybox_kernel.counters import read_meters
-from pybox_kernel.docker_engine import DockerConnection
+from pybox_kernel.docker_engine.connection import DockerConnection
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.seal import witness as module
 from pybox_kernel.seal.by_kernel import kernel_look

@@ -19,7 +19,7 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
-from pybox_kernel.docker_engine import translated
+from pybox_kernel.docker_engine.errors import translated
 from pybox_kernel.engine import Place
 from pybox_kernel.errors import (
     EngineDenied,

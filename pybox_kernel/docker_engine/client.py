@@ -16,7 +16,7 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
-__all__ = ["await_more", "client", "first_word"]
+__all__ = ["await_more", "first_word", "new_client"]
 
 BASE = "http+docker://localhost"
 
@@ -74,7 +74,7 @@ class Client(docker.APIClient):  # type: ignore[misc]
         return answer
 
 
-def client(address: str, version: str, seconds: float) -> docker.APIClient:
+def new_client(address: str, version: str, seconds: float) -> docker.APIClient:
     """Talks to nothing yet. A TCP address is spoken to with TLS where ``DOCKER_CERT_PATH`` has the keys for it."""
     if address.startswith("unix:"):
         made = Client(base_url=address, version=version, timeout=seconds)
@@ -100,7 +100,7 @@ def tls() -> docker.tls.TLSConfig | None:
 def first_word(address: str, seconds: float) -> dict[str, Any]:
     """What the engine says of its versions; ``ApiVersion`` is the newest that it speaks, and what the SDK, too, takes
     for its own calls."""
-    asking = client(address, DEFAULT_DOCKER_API_VERSION, seconds)
+    asking = new_client(address, DEFAULT_DOCKER_API_VERSION, seconds)
     try:
         answer: dict[str, Any] = asking.version(api_version=False)
         return answer

@@ -3,40 +3,28 @@ knows the docker SDK.
 
 The SDK's sessions are not thread-safe, so each thread has a client of its own. Foreign exceptions cross in one place,
 ``translated``. Nothing of the environment but where the engine is and the keys for it (``engine_choice``,
-``docker_client.tls``) is read, so no proxy setting reaches a container.
+``client_of.tls``) is read, so no proxy setting reaches a container.
 """
 
 from __future__ import annotations
 
-import errno
-import http.client
-import socket
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing
 from typing import IO, Any, Final
 
 import docker
-import docker.errors
 import requests
-import requests.exceptions
-import urllib3.exceptions
 
-from pybox_kernel import docker_client, docker_images
+from pybox_kernel.docker_engine import images as image_calls
+from pybox_kernel.docker_engine.client import await_more, first_word, new_client
+from pybox_kernel.docker_engine.connection import DockerConnection
+from pybox_kernel.docker_engine.errors import translated
 from pybox_kernel.engine import ContainerRecord, EngineFacts, EngineVersions, ImageRecord, Place
-from pybox_kernel.engine_choice import DEFAULT_ADDRESS, Wish, choose, emptying, mending, placed, starting
-from pybox_kernel.errors import (
-    EngineDenied,
-    EngineError,
-    EngineMissing,
-    EngineNotFound,
-    EngineRefused,
-    EngineTimeout,
-)
-from pybox_kernel.own_descriptors import given_up, keep_to_oneself
+from pybox_kernel.engine_choice import Wish, choose, placed
 
-__all__ = ["DEFAULT_ADDRESS", "DockerConnection", "DockerEngine", "DockerRemoval"]
+__all__ = ["DockerEngine", "DockerRemoval"]
 
 ANSWER_SECONDS: Final = 10.0
 """For a call that does work (create, start, remove)."""
@@ -45,82 +33,6 @@ LOOK_SECONDS: Final = 5.0
 FIRST_SECONDS: Final = 1.5
 """For the first word: an engine that does not say its version by then is named in under 2 s."""
 BUILD_SECONDS: Final = 900.0
-
-DOCTOR: Final = "Run `pybox-kernel doctor` to see what is wrong."
-
-
-@contextmanager
-def translated(place: Place, doing: str) -> Iterator[None]:
-    """Foreign exceptions of the SDK, requests, urllib3 and the system become EngineErrors, here and nowhere else."""
-    address = place.address
-    try:
-        yield
-    except EngineError:
-        raise
-    except docker.errors.NotFound as error:
-        raise EngineNotFound(
-            f"The engine knows nothing of it when asked to {doing}: {explained(error)}.", DOCTOR
-        ) from error
-    except docker.errors.APIError as error:
-        why = explained(error)
-        advice = emptying(place) if "no space left on device" in why.lower() else DOCTOR
-        raise EngineRefused(f"The engine at {address} refused to {doing}: {why}.", advice) from error
-    except (requests.exceptions.Timeout, TimeoutError, urllib3.exceptions.TimeoutError) as error:
-        raise EngineTimeout(
-            f"The engine at {address} did not answer in time when asked to {doing}.", mending(place)
-        ) from error
-    except (
-        docker.errors.DockerException,
-        requests.exceptions.RequestException,
-        docker.errors.StreamParseError,
-        urllib3.exceptions.HTTPError,
-        http.client.HTTPException,
-        OSError,
-        ValueError,
-    ) as error:
-        raise from_cause(place, doing, error) from error
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        message = f"The engine at {address} gave an answer of another form than an engine's when asked to {doing}."
-        raise EngineError(message, DOCTOR) from error
-
-
-def from_cause(place: Place, doing: str, error: BaseException) -> EngineError:
-    """The EngineError for what lies at the bottom of a chain of wrapped exceptions."""
-    address = place.address
-    seen: list[BaseException] = []
-    pending: list[object] = [error]
-    while pending and len(seen) < 50:
-        item = pending.pop()
-        if not isinstance(item, BaseException) or item in seen:
-            continue
-        seen.append(item)
-        pending += [item.__cause__, item.__context__, *item.args, getattr(item, "reason", None)]
-    numbers = {item.errno for item in seen if isinstance(item, OSError)}
-    if any(isinstance(item, (TimeoutError, requests.exceptions.Timeout)) for item in seen):
-        return EngineTimeout(f"The engine at {address} did not answer in time when asked to {doing}.", mending(place))
-    path = address.removeprefix("unix://")
-    if errno.EACCES in numbers or errno.EPERM in numbers:
-        return EngineDenied(
-            f"This user may not use the container engine at {address}.",
-            "Join the group that owns it (`sudo usermod -aG docker $USER`), then log out and in again.",
-        )
-    if errno.ENOENT in numbers:
-        if place.vm is not None:
-            return EngineMissing(f"PyBox's virtual machine has ended: there is no {path}.", starting(place))
-        return EngineMissing(
-            f"No container engine was found: there is no {path}.",
-            "Install one (`apt-get install docker.io`) and start it, or name another (--engine, DOCKER_HOST).",
-        )
-    if errno.ECONNREFUSED in numbers:
-        return EngineMissing(f"Nothing answers at {path}: the container engine is not running.", starting(place))
-    return EngineError(f"The engine at {address} broke off when asked to {doing}: {explained(error)}.", DOCTOR)
-
-
-def explained(error: BaseException) -> str:
-    text = getattr(error, "explanation", None) or str(error) or type(error).__name__
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "replace")
-    return " ".join(str(text).split())[:400].rstrip(".")
 
 
 def versions_in(said: Mapping[str, Any]) -> EngineVersions:
@@ -131,71 +43,6 @@ def versions_in(said: Mapping[str, Any]) -> EngineVersions:
             runc = part
     version, revision = str(runc.get("Version") or ""), str((runc.get("Details") or {}).get("GitCommit") or "")
     return EngineVersions(str(said.get("Version") or ""), version, revision if revision.startswith(version) else "")
-
-
-class DockerConnection:
-    """The attach stream of one container, without a terminal: frames of (1 stdout | 2 stderr, bytes).
-
-    Format: Engine API, "ContainerAttach": one byte of stream type, three zeros, four bytes of big-endian length.
-    """
-
-    HEADER = 8
-    READ = 65536
-
-    def __init__(self, address: str, raw: socket.socket, keep: object) -> None:
-        self._address = address
-        self._socket = raw
-        self._keep = keep  # the SDK's response owns the connection; without it the socket would be closed under us
-        self._buffer = bytearray()
-        self._ended = False
-        raw.setblocking(False)
-        keep_to_oneself(raw.fileno())
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def send(self, data: bytes) -> int:
-        try:
-            return self._socket.send(data)
-        except BlockingIOError:
-            return 0
-        except OSError as error:
-            raise EngineError("The connection to the box is closed.", DOCTOR) from error
-
-    def receive(self) -> list[tuple[int, bytes]] | None:
-        if self._ended:
-            return None
-        try:
-            data = self._socket.recv(self.READ)
-        except BlockingIOError:
-            return []
-        except OSError:
-            data = b""
-        if not data:
-            self._ended = True
-            return None
-        self._buffer += data
-        parts: list[tuple[int, bytes]] = []
-        position = 0
-        while len(self._buffer) - position >= self.HEADER:
-            length = int.from_bytes(self._buffer[position + 4 : position + 8], "big")
-            if len(self._buffer) - position - self.HEADER < length:
-                break
-            start = position + self.HEADER
-            parts.append((self._buffer[position], bytes(self._buffer[start : start + length])))
-            position = start + length
-        del self._buffer[:position]
-        return parts
-
-    def close(self) -> None:
-        self._ended = True
-        given_up(self._socket.fileno())
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError):
-            self._socket.close()
-        with suppress(Exception):  # the SDK's own close of what is closed already
-            self._keep.close()  # type: ignore[attr-defined]
 
 
 class DockerRemoval:
@@ -210,7 +57,7 @@ class DockerRemoval:
             if self._answer.status_code == requests.codes.not_found:
                 return None
             self._answer.raise_for_status()
-            docker_client.await_more(self._answer.raw, seconds)
+            await_more(self._answer.raw, seconds)
             return int(self._answer.json()["StatusCode"])
 
 
@@ -255,9 +102,9 @@ class DockerEngine:
         client = getattr(self._local, "client", None)
         if client is None:
             if self._version is None:
-                said = docker_client.first_word(self._address, FIRST_SECONDS * self._place.patience)
+                said = first_word(self._address, FIRST_SECONDS * self._place.patience)
                 self._versions, self._version = versions_in(said), str(said["ApiVersion"])
-            client = docker_client.client(self._address, self._version, seconds)
+            client = new_client(self._address, self._version, seconds)
             self._local.client = client
             with self._lock:
                 self._clients.add(client)
@@ -367,36 +214,36 @@ class DockerEngine:
 
     def image(self, reference: str) -> ImageRecord:
         with translated(self._place, f"describe the image {reference[:80]}"):
-            return docker_images.image(self._client(), reference)
+            return image_calls.image(self._client(), reference)
 
     def images(self, labels: Iterable[str] = ()) -> list[ImageRecord]:
         with translated(self._place, "list its images"):
-            return docker_images.images(self._client(), labels)
+            return image_calls.images(self._client(), labels)
 
     def pull(self, repository: str, digest: str) -> ImageRecord:
         with translated(self._place, f"fetch {repository}@{digest}"):
-            return docker_images.pull(self._client(BUILD_SECONDS), repository, digest)
+            return image_calls.pull(self._client(BUILD_SECONDS), repository, digest)
 
     def resolve(self, reference: str) -> str:
         with translated(self._place, f"look up {reference}"):
-            return docker_images.resolve(self._client(ANSWER_SECONDS), reference)
+            return image_calls.resolve(self._client(ANSWER_SECONDS), reference)
 
     def import_rootfs(self, tar_path: str, reference: str, changes: Iterable[str] = ()) -> str:
         with translated(self._place, "import a root file system"):
-            return docker_images.import_rootfs(self._client(BUILD_SECONDS), tar_path, reference, changes)
+            return image_calls.import_rootfs(self._client(BUILD_SECONDS), tar_path, reference, changes)
 
     def build(self, context_tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> str:
         with translated(self._place, "build an image"):
-            return docker_images.build(self._client(BUILD_SECONDS), context_tar, reference, labels)
+            return image_calls.build(self._client(BUILD_SECONDS), context_tar, reference, labels)
 
     def save(self, reference: str) -> Iterator[bytes]:
         with translated(self._place, f"give the image {reference[:80]} away"):
-            yield from docker_images.save(self._client(BUILD_SECONDS), reference)
+            yield from image_calls.save(self._client(BUILD_SECONDS), reference)
 
     def load(self, chunks: Iterator[bytes]) -> None:
         with translated(self._place, "take an image in"):
-            docker_images.load(self._client(BUILD_SECONDS), chunks)
+            image_calls.load(self._client(BUILD_SECONDS), chunks)
 
     def remove_image(self, reference: str) -> None:
         with translated(self._place, "remove an image"):
-            docker_images.remove_image(self._client(ANSWER_SECONDS), reference)
+            image_calls.remove_image(self._client(ANSWER_SECONDS), reference)

@@ -1,4 +1,4 @@
-"""The image calls of the Docker engine. ``docker_engine`` makes them, and translates what they raise.
+"""The image calls of the Docker engine. ``engine`` makes them, and translates what they raise.
 
 Long calls (pull, import, build) do not go through the SDK's helpers: these keep the connection open after an
 interrupt, and the engine would go on working for nobody.

@@ -1,0 +1,1 @@
+"""The Docker engine behind the ``Engine`` protocol: the only place that knows the docker SDK."""
