@@ -43,9 +43,9 @@ from channel import CHUNK, LARGEST_FRAME, MOST_WAITING, Channel, SupervisorLost 
 from examine import look_at_rest, look_inside  # type: ignore[import-not-found]
 from files import FilesIn, FilesOut  # type: ignore[import-not-found]
 from parcels import RECORD, SOURCE  # type: ignore[import-not-found]
+from spawn import spawn  # type: ignore[import-not-found]
 from streams import HEADER, PARCELS, Events, Kept  # type: ignore[import-not-found]
 
-RUNNER = "/usr/local/lib/pybox/runner.py"
 RUNNER_READY_SECONDS = 60.0
 REAP_SECONDS = 2.0
 
@@ -103,38 +103,9 @@ class Warden:
     # The runner
 
     def start_runner(self) -> None:
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
-        event_read, event_write = os.pipe()
-        source_read, source_write = os.pipe()
-        self.runner = os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-P", "-s", RUNNER],
-            self.environment,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, out_write, 1),
-                (os.POSIX_SPAWN_DUP2, err_write, 2),
-                (os.POSIX_SPAWN_DUP2, event_write, 103),
-                (os.POSIX_SPAWN_DUP2, source_read, 104),
-                (os.POSIX_SPAWN_DUP2, 103, 3),
-                (os.POSIX_SPAWN_DUP2, 104, 4),
-                (os.POSIX_SPAWN_CLOSE, 103),
-                (os.POSIX_SPAWN_CLOSE, 104),
-            ],
-            setsigmask=[],
-            setsigdef=[s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)],
-        )
-        for descriptor in (out_write, err_write, event_write, source_read):
-            os.close(descriptor)
-        for descriptor in (0, 1, out_read, err_read, event_read, source_write):
-            os.set_blocking(descriptor, False)
-        self.source_pipe = source_write
-        self.streams = {
-            out_read: (b"O", b"o", Kept(out_read, self.kept)),
-            err_read: (b"E", b"e", Kept(err_read, self.kept)),
-        }
-        self.events = Events(event_read)
+        self.runner, out, err, events, self.source_pipe = spawn(self.environment)
+        self.streams = {out: (b"O", b"o", Kept(out, self.kept)), err: (b"E", b"e", Kept(err, self.kept))}
+        self.events = Events(events)
 
     def reap(self) -> bool:
         try:
