@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if sys.platform == "win32":
     raise ImportError(
@@ -14,11 +15,21 @@ if sys.platform == "win32":
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from pybox_kernel.sessions.session import RunResult
+    from pybox_kernel.files.box_files import InputFile
+    from pybox_kernel.sessions.session import RunResult, Session
 
-__all__ = ["__version__", "load_ipython_extension", "run", "unload_ipython_extension"]
+__all__ = ["InputFile", "Session", "__version__", "load_ipython_extension", "run", "unload_ipython_extension"]
 
 __version__ = "0.1.0"
+
+# Importing the package alone must stay cheap: the kernelspec does it too.
+LATER: Final = {"InputFile": "pybox_kernel.files.box_files", "Session": "pybox_kernel.sessions.session"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(LATER[name]), name)
 
 
 def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunResult:
@@ -27,7 +38,6 @@ def run(source: str | bytes, *, deadline_seconds: float | None = None) -> RunRes
     Raises errors.InputError if the program or the deadline (seconds, above 0, at most 30) cannot be taken; all other
     trouble is on ``result.receipt``.
     """
-    # Importing the package alone must stay cheap: the kernelspec does it too.
     from pybox_kernel.sessions import session
 
     return session.run(source, deadline_seconds=deadline_seconds)
