@@ -18,7 +18,7 @@ from benchmarks.timing import Spread, in_turn, table, timed
 from pybox_kernel.engine_choice import Wish
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.machines import disk, monitor
-from pybox_kernel.machines.machine import MachineFacts, kind_in_words
+from pybox_kernel.machines.machine import MachineFacts, kind_in_words, silent
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.sessions import machine as session_machine
@@ -115,10 +115,6 @@ def resident(machine: QemuMachine) -> float:
     if pid is None:
         raise RuntimeError("the machine has ended")
     return resident_mib(pid)
-
-
-def silent(_: str) -> None:
-    return None
 
 
 def lines(found: Found) -> list[str]:

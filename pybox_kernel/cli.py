@@ -277,7 +277,9 @@ def read_bounded(file: BinaryIO, name: str) -> bytes:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    findings = session.examine(KERNEL_NAME, wished(options))
+    if options.engine:
+        wished(options)  # what the environment names is among what is found
+    findings = session.examine(KERNEL_NAME, lambda: wished(options))
     if options.json:
         print(json.dumps([finding._asdict() for finding in findings], indent=2))
     else:

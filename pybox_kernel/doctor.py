@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,18 +9,18 @@ from typing import Literal, NamedTuple
 
 from jupyter_client.kernelspec import KernelSpecManager
 
-from pybox_kernel.boxes.journal import left_entries
+from pybox_kernel.boxes.journal import give_back, left_entries
 from pybox_kernel.boxes.refused_boxes import refused_lately
 from pybox_kernel.boxes.waiting_places import Places, bounds_of_user
 from pybox_kernel.engine import Engine, EngineFacts, EngineVersions, Place
-from pybox_kernel.errors import EngineError, PyBoxError
+from pybox_kernel.errors import EngineError, OptionError, PyBoxError
 from pybox_kernel.images import offers as image_offers
 from pybox_kernel.images import store as image_store
 from pybox_kernel.images.store import ImageStore
 from pybox_kernel.machines.machine import kind_in_words
-from pybox_kernel.machines.ownership import doubt
 from pybox_kernel.machines.packages import install_line, may_unpack, missing_to_build
 from pybox_kernel.machines.qemu import QemuMachine
+from pybox_kernel.ownership import doubt
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.safe_display.text import safe_name
 from pybox_kernel.seal.runtimes import runtime_in_words, runtime_of, usable
@@ -83,7 +82,7 @@ def of_engine(engine_of: Callable[[], Engine]) -> Iterator[Finding]:
     try:
         engine = engine_of()
         facts = engine.facts()
-    except EngineError as error:
+    except (EngineError, OptionError) as error:
         yield Finding("container engine", "wrong", error.message, error.advice)
         return
     yield Finding(
@@ -152,7 +151,7 @@ def of_runtime(facts: EngineFacts, versions: EngineVersions | None, *, in_vm: bo
 
 def of_folder(home: Path) -> Iterator[Finding]:
     try:
-        mode = stat.S_IMODE(home.stat().st_mode)
+        home.stat()
     except FileNotFoundError:
         yield Finding("records", "ok", f"{home} is made at first use", "")
         return
@@ -160,8 +159,8 @@ def of_folder(home: Path) -> Iterator[Finding]:
         advice = "Make it readable for this user, or set PYBOX_HOME to another folder."
         yield Finding("records", "wrong", f"{home}: {error.strerror}", advice)
         return
-    if mode & 0o022:
-        yield Finding("records", "wrong", f"other users can write to {home}", f"Run `chmod go-w {home}`.")
+    if why := doubt(home.resolve()):
+        yield Finding("records", "wrong", f"not this user's alone: {why}", give_back(home))
     else:
         yield Finding("records", "ok", f"kept in {home}", "")
 
@@ -253,8 +252,7 @@ def of_machine(home: Path) -> Finding:
         remark = f"; {facts.remark}" if facts.remark else ""
         return Finding(what, "ok", f"{kind_in_words(facts)} runs, with Linux {facts.kernel}{remark}", "")
     if facts.state == "unreachable":
-        why = doubt(home / "vm") or "it runs, and is cut off"
-        return Finding(what, "warning", why, "Run `pybox-kernel vm start`.")
+        return Finding(what, "warning", facts.remark, "Run `pybox-kernel vm start`.")
     if facts.state == "stopped":
         return Finding(what, "ok", "it does not run; `pybox-kernel vm start` starts it", "")
     missing = missing_to_build()

@@ -17,6 +17,7 @@ __all__ = [
     "EngineFacts",
     "EngineVersions",
     "ImageRecord",
+    "MachineSettings",
     "Place",
     "PrivateVM",
     "Removal",
@@ -24,6 +25,17 @@ __all__ = [
 
 Record = Mapping[str, Any]
 """An engine's own JSON about one object, untouched. Whoever reads it checks what it reads."""
+
+
+class MachineSettings(NamedTuple):
+    """What a private virtual machine was seen to have when it had started; None where its driver cannot tell."""
+
+    accelerator: str | None = None
+    """``kvm``, ``tcg`` or ``vz``: see ``machines.machine.Accelerator``."""
+    memory_mib: int | None = None
+    processors: int | None = None
+    network_devices: int | None = None
+    shared_folders: int | None = None
 
 
 class PrivateVM(NamedTuple):
@@ -38,6 +50,7 @@ class PrivateVM(NamedTuple):
     clock: str = ""
     """Its clock against this computer's, or that it could not be read, in words. Nothing is decided by it: what is
     left behind or has waited too long is found by this computer's clock alone."""
+    settings: MachineSettings = MachineSettings()
 
 
 class Place(NamedTuple):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pybox_kernel.engine import Place, PrivateVM
+from pybox_kernel.engine import MachineSettings, Place, PrivateVM
 from pybox_kernel.errors import EngineElsewhere, EngineRefused, OptionError, VMMissing
 from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, Machine, clock_in_words, kind_in_words
 
@@ -95,8 +95,8 @@ def choose(
 ) -> Place:
     """The engine that ``wish`` leads to. Talks to no engine.
 
-    Raises VMMissing where it is to be a virtual machine's and none runs, and EngineRefused where it is not in one
-    and has to be, or is on another machine to which nobody said yes.
+    Raises VMMissing where it has to be a virtual machine's, and none runs or another was named, and EngineRefused where
+    it is on another machine to which nobody said yes.
     """
     if wish.engine.startswith(("unix:", "tcp:", "ssh:")):
         return in_no_vm(wish, named(wish))
@@ -112,7 +112,7 @@ def choose(
 
 def in_no_vm(wish: Wish, place: Place) -> Place:
     if wish.require_vm:
-        raise EngineRefused(
+        raise VMMissing(
             f"A private virtual machine is required, and the engine asked for is not in PyBox's: {wish.engine}.",
             "Leave one of the two out: --engine (or PYBOX_ENGINE), or --require-vm (or PYBOX_REQUIRE_VM).",
         )
@@ -138,7 +138,10 @@ def in_machine(wish: Wish, machine: Machine | None) -> Place | None:
         found = machine.status()
         if found.state != "running" or found.endpoint != facts.endpoint or not found.boot_id:
             return None
-        return PrivateVM(kind_in_words(found), found.boot_id, found.remark, clock_in_words(measured.clock()))
+        settings = MachineSettings(
+            found.accelerator, found.memory_mib, found.processors, found.network_devices, found.shared_folders
+        )
+        return PrivateVM(kind_in_words(found), found.boot_id, found.remark, clock_in_words(measured.clock()), settings)
 
     required = wish.require_vm or wish.engine == "vm"
     name, patience = f"PyBox's own {kind_in_words(facts)}", EMULATED if facts.accelerator == "tcg" else 1.0

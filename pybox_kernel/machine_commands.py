@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 
 from pybox_kernel.errors import ExitStatus
 from pybox_kernel.image_commands import interruptible
 from pybox_kernel.machines.machine import MachineFacts, clock_in_words, kind_in_words
 from pybox_kernel.progress import Steps
+from pybox_kernel.render.amounts import counted
 from pybox_kernel.safe_display.text import safe_text
 from pybox_kernel.sessions import machine as session_machine
 
@@ -54,7 +56,8 @@ def start(_: argparse.Namespace) -> int:
 
 
 def stop(_: argparse.Namespace) -> int:
-    ended = session_machine.machine().stop()
+    with Steps() as steps:
+        ended = session_machine.machine().stop(steps)
     print("The private machine has ended." if ended else "The private machine was not running.")
     return ExitStatus.OK
 
@@ -72,9 +75,21 @@ def status(options: argparse.Namespace) -> int:
     return ExitStatus.OK if facts.state == "running" else ExitStatus.PROGRAM_FAILED
 
 
+def has(facts: MachineFacts) -> Iterator[str]:
+    """What is known of it."""
+    if facts.memory_mib is not None:
+        yield f"{facts.memory_mib:,} MB of memory"
+    if facts.processors is not None:
+        yield counted(facts.processors, "processor")
+    for number, what in ((facts.network_devices, "network device"), (facts.shared_folders, "shared folder")):
+        if number is not None:
+            yield counted(number, what) if number else f"no {what}"
+
+
 def show(facts: MachineFacts) -> None:
     if facts.state == "running":
-        print(safe_text(f"Running: {kind_in_words(facts)}, Linux {facts.kernel}, {facts.memory_mib} MB of memory."))
+        print(safe_text(f"Running: {kind_in_words(facts)}, Linux {facts.kernel}."))
+        print(f"It has {', '.join(has(facts))}.")
         print(safe_text(f"Its engine: {facts.endpoint}"))
         print(f"T{clock_in_words(facts.clock)[1:]}.")
     else:

@@ -442,8 +442,16 @@ def samples() -> dict[str, Receipt]:
                 "kind": "private_vm",
                 "evidence": "the boot ids are equal",
                 "machine": "private VM (QEMU, emulated)",
+                "settings": {
+                    "accelerator": "tcg",
+                    "memory_mib": 1536,
+                    "processors": 1,
+                    "network_devices": 0,
+                    "shared_folders": None,
+                },
                 "facts": ["the box's kernel is Linux 6.12.38", "this computer's kernel is Linux 6.1.0"],
             },
+            unknown=[{"what": "machine_shared_folders", "why": "its driver cannot tell"}],
             observed__engine_used={
                 **ENGINE,
                 "address": "unix://~/.local/share/pybox-kernel/vm/engine.sock",

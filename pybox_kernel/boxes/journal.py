@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from pybox_kernel.errors import SetupError
 from pybox_kernel.own_descriptors import given_up, keep_to_oneself
+from pybox_kernel.ownership import doubt
 from pybox_kernel.seal.spec import LABEL
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Journal",
     "box_name",
     "dead_sessions",
+    "give_back",
     "home_folder",
     "home_path",
     "installation_id",
@@ -39,6 +41,8 @@ __all__ = [
     "left_entries",
     "new_entry",
     "new_token",
+    "records_in",
+    "require_own",
 ]
 
 TOKEN_HEX: Final = 32
@@ -62,11 +66,24 @@ def home_path() -> Path:
 
 
 def home_folder() -> Path:
-    """``home_path()``, made if missing, for this user alone (0700). Raises SetupError."""
+    """``home_path()``, made if missing, for this user alone (0700). Raises SetupError, as well where somebody else
+    could have changed what is in it."""
     folder = home_path()
     with records_in(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_own(folder)
     return folder
+
+
+def require_own(home: Path) -> None:
+    """Raises SetupError where somebody else could have changed what is in ``home``."""
+    if why := doubt(home.resolve()):
+        raise SetupError(f"The folder of PyBox's records is not this user's alone: {why}.", give_back(home))
+
+
+def give_back(home: Path) -> str:
+    """What to do where ``home`` is not this user's alone."""
+    return f"Run `chown $USER {home}` and `chmod go-w {home}`; or set PYBOX_HOME to another folder."
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +16,10 @@ __all__ = ["GRACE_SECONDS", "TookTooLong", "follow"]
 LOOK_SECONDS: Final = 0.05
 GRACE_SECONDS: Final = 10.0
 """For a program that is asked to end, to take down what it set up."""
+
+
+WITH_THIS: Final = ("setpriv", "--pdeathsig", "TERM")
+"""In front of a command (util-linux): it gets that signal when the thread that started it ends, however that does."""
 
 
 class TookTooLong(Exception):
@@ -34,11 +39,11 @@ def follow(
     """Runs ``command`` in ``folder`` to its end; its exit status. Both its streams go to the file ``log``, and each
     line of them to ``line`` while it runs. Raises TookTooLong after ``seconds``, and what ``line`` and ``look`` raise,
     which is called over and over. However this ends, the command has ended, and what it started with it: asked to
-    first, and after ``GRACE_SECONDS`` by force."""
+    first, and after ``GRACE_SECONDS`` by force. On Linux it is asked to end as well where this process is killed."""
     end = time.monotonic() + seconds
     with log.open("wb") as output, log.open(errors="replace") as said:
         process = subprocess.Popen(
-            command,
+            [*WITH_THIS, *command] if shutil.which(WITH_THIS[0]) else command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -1,8 +1,8 @@
 """Box images on the private machine's disk, so that each of its starts finds them there.
 
-They come from the engine of this computer, under the same ids: an image's id is the hash of its own description, which
-goes along. The machine is made or changed as a copy beside the one in use, started once with what it writes kept, shut
-down, and put in that one's place.
+They come from this computer's engine, or from the files of those that were made in the machine, under the same ids: an
+image's id is the hash of its own description, which goes along. The machine is made or changed as a copy beside the one
+in use, started once with what it writes kept, shut down, and put in that one's place.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, EngineTimeout, SetupError
-from pybox_kernel.file_lock import file_lock
 from pybox_kernel.images.store import RecordedImage
 from pybox_kernel.machines import disk
 from pybox_kernel.machines.control import Lost
 from pybox_kernel.machines.hardware import choose
+from pybox_kernel.machines.kept_images import Holder
 from pybox_kernel.machines.machine import Progress
 from pybox_kernel.machines.qemu import QemuMachine
 
@@ -27,10 +27,10 @@ __all__ = ["Source", "make", "missing", "with_images"]
 
 
 class Source(NamedTuple):
-    """An image, and an engine that has it."""
+    """An image, and who has it."""
 
     image: RecordedImage
-    engine: Engine
+    holder: Holder
 
 
 def missing(machine: QemuMachine, images: Iterable[RecordedImage]) -> list[RecordedImage]:
@@ -67,7 +67,7 @@ def replace(
     former = folder.with_name(folder.name + ".old")
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     machine.trust()
-    with file_lock(folder.with_name(folder.name + ".lock")):
+    with machine.alone(progress):
         if machine.alive():
             raise SetupError("The private machine is running.", "Stop it first: `pybox-kernel vm stop`.")
         fresh.check()

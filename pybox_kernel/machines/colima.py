@@ -23,7 +23,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pybox_kernel.errors import EngineTimeout, SetupError
-from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, MachineFacts, MachineState, Progress
+from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, MachineFacts, MachineState, Progress, silent
 
 __all__ = ["PROFILE", "TOOL_FOLDERS", "ColimaMachine"]
 
@@ -89,6 +89,7 @@ class ColimaMachine:
             started_at=state.started_at,
             memory_mib=MEMORY_GIB * 1024,
             processors=PROCESSORS,
+            shared_folders=0,
         )
 
     def _facts(self, state: MachineState, remark: str) -> MachineFacts:
@@ -134,10 +135,11 @@ class ColimaMachine:
         self._state_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state_file.write_text(state.model_dump_json(), encoding="utf-8")
 
-    def stop(self) -> bool:
+    def stop(self, progress: Progress = silent) -> bool:
         runs = self._listens()
         self._state_file.unlink(missing_ok=True)
         if runs:
+            progress("Ending the private virtual machine")
             try:
                 self._run(("stop", "--profile", PROFILE), STOP_SECONDS, "end")
             except (EngineTimeout, SetupError):

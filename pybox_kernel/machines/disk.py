@@ -177,9 +177,7 @@ def run(line: list[str], work: Path, progress: Progress) -> None:
             raise full(work.parent)
 
     try:
-        # Killed, this process could not end it: then it ends by itself, and takes down what it set up.
-        alone = ["setpriv", "--pdeathsig", "TERM", *line]
-        status = follow(alone, log, environment, LONGEST_SECONDS, say, look=look)
+        status = follow(line, log, environment, LONGEST_SECONDS, say, look=look)
     except TookTooLong:
         raise SetupError(
             f"Making the machine took longer than {LONGEST_SECONDS / 60:.0f} minutes.",

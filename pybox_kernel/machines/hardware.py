@@ -18,6 +18,7 @@ __all__ = ["PROCESSORS", "QEMU", "SHIELD", "Choice", "choose", "command"]
 
 QEMU: Final = "qemu-system-x86_64"
 KVM: Final = Path("/dev/kvm")
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SHIELD: Final = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 """QEMU's own system call filter: a guest that took QEMU over could start no program."""
 TEST_SECONDS: Final = 10.0
@@ -63,7 +64,7 @@ def bare(accelerator: Kind, memory_mib: int, append: str) -> list[str]:
 
 
 def choose(folder: Path) -> Choice:
-    """KVM if it boots this machine's kernel, as tried once for each kernel and QEMU of this computer."""
+    """KVM if it boots this machine's kernel, as tried once in each boot of this computer, and with each QEMU."""
     if not KVM.exists():
         return Choice("tcg", "this computer offers no KVM (/dev/kvm), so the machine is emulated and slow")
     if not os.access(KVM, os.R_OK | os.W_OK):
@@ -82,7 +83,7 @@ def choose(folder: Path) -> Choice:
     why = tried(folder)
     choice = Choice("kvm", "")
     if why:
-        again = "it is tried again with another Linux or QEMU"
+        again = "it is tried again when this computer has been started anew, and with another QEMU"
         choice = Choice("tcg", f"the machine is emulated and slow: KVM is there, but {why}; {again}")
     remember(folder, choice)
     return choice
@@ -93,11 +94,15 @@ def remember(folder: Path, choice: Choice) -> None:
 
 
 def tried_key() -> str:
-    """What the outcome of a test boot depends on."""
-    there = os.uname()
+    """What the outcome of a test boot depends on; but for how busy this computer was, so that it does not stand for
+    ever."""
+    try:
+        boot = BOOT_ID.read_text().strip()
+    except OSError:
+        boot = ""
     found = shutil.which(QEMU)
     changed = Path(found).stat().st_mtime_ns if found else 0
-    return f"{there.release} {there.version} {found} {changed}"
+    return f"{boot} {found} {changed}"
 
 
 def tried(folder: Path) -> str:

@@ -19,9 +19,15 @@ __all__ = [
     "MachineState",
     "clock_in_words",
     "kind_in_words",
+    "silent",
 ]
 
 Progress = Callable[[str], None]
+
+
+def silent(_step: str) -> None:
+    """A ``Progress`` that tells nobody."""
+
 
 MachineState = Literal["not made", "stopped", "running", "unreachable"]
 """``unreachable``: it is there and not to be used: its engine does not answer, or others could have changed it.
@@ -64,6 +70,9 @@ class MachineFacts(NamedTuple):
     """For the engine inside: see ``Engine.runs_cgroup``."""
     memory_mib: int | None = None
     processors: int | None = None
+    network_devices: int | None = None
+    shared_folders: int | None = None
+    """These four as seen from outside when it had started, and not as asked for."""
     remark: str = ""
     """Plain text for a person: why it is not running, or why it is slow. Empty where there is nothing to say."""
 
@@ -85,7 +94,7 @@ class Machine(Protocol):
         """
         ...
 
-    def stop(self) -> bool:
+    def stop(self, progress: Progress = silent) -> bool:
         """Ends it, with all that runs in it; False if it did not run. What was written in it since it started is gone.
 
         Raises EngineTimeout where it could not be ended.

@@ -1,4 +1,4 @@
-"""QEMU's own control socket (QMP): whose process it is, ending it, and what the machine printed on its console."""
+"""QEMU's own control socket (QMP): whose process it is, what it gave its machine, ending it, the machine's console."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ import struct
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["console", "end", "kill", "owner", "questions"]
+from pybox_kernel.engine import MachineSettings
+
+__all__ = ["console", "end", "kill", "owner", "questions", "settings"]
 
 ANSWER_SECONDS: Final = 3.0
 LARGEST_ANSWER: Final = 1 << 20
+DEVICES: Final = ("/machine/peripheral", "/machine/peripheral-anon", "/machine/unattached")
+"""Where QEMU lists what was asked for by name, without one, and what comes with the board."""
+A_NETWORK: Final = "netdev"
+A_FOLDER: Final = frozenset({"mount_tag", "rootdir", "tag"})
+"""By which of its properties a device is known: of 9p, of MTP and of virtiofs."""
 
 
 def owner(path: Path) -> int | None:
@@ -49,6 +56,37 @@ def questions(path: Path, *asked: tuple[str, dict[str, Any]]) -> list[Any]:
                         answers.append(found["return"])
                         break
     return answers[1:]
+
+
+def settings(path: Path) -> MachineSettings:
+    """What QEMU says that its machine has: nothing of it is the machine's own word, nor can it hide a device. All of it
+    None where QEMU does not answer."""
+    asked = ("query-kvm", "query-memory-size-summary", "query-cpus-fast")
+    try:
+        kvm, memory, processors = questions(path, *((name, {}) for name in asked))
+        devices = properties(path)
+        return MachineSettings(
+            "kvm" if kvm["enabled"] else "tcg",
+            memory["base-memory"] >> 20,
+            len(processors),
+            sum(A_NETWORK in names for names in devices),
+            sum(bool(A_FOLDER & names) for names in devices),
+        )
+    except (OSError, ValueError, LookupError, TypeError):
+        return MachineSettings()
+
+
+def properties(path: Path) -> list[frozenset[str]]:
+    """Of each device the names of its properties. Raises as ``questions`` does, and for an answer of another form."""
+    listed = questions(path, *(("qom-list", {"path": place}) for place in DEVICES))
+    devices = [
+        f"{place}/{child['name']}"
+        for place, children in zip(DEVICES, listed, strict=True)
+        for child in children
+        if child["type"].startswith("child<")
+    ]
+    each = questions(path, *(("qom-list", {"path": device}) for device in devices))
+    return [frozenset(found["name"] for found in of_one) for of_one in each]
 
 
 def console(path: Path) -> str:

@@ -14,7 +14,8 @@ import os
 import shutil
 import subprocess
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -25,10 +26,10 @@ from pybox_kernel.errors import EngineTimeout, SetupError
 from pybox_kernel.file_lock import file_lock, file_lock_now
 from pybox_kernel.machines import control, monitor
 from pybox_kernel.machines.control import Lost
-from pybox_kernel.machines.hardware import PROCESSORS, QEMU, Choice, choose, command, remember
-from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, MachineFacts, MachineState, Progress
-from pybox_kernel.machines.ownership import doubt
+from pybox_kernel.machines.hardware import QEMU, Choice, choose, command, remember
+from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, MachineFacts, MachineState, Progress, silent
 from pybox_kernel.machines.packages import install_line, missing_to_run
+from pybox_kernel.ownership import doubt
 
 __all__ = ["RUNS_CGROUP", "QemuMachine"]
 
@@ -42,6 +43,7 @@ OFF_SECONDS: Final = 120.0
 QUESTION_SECONDS: Final = 30.0
 CLOCK_SECONDS: Final = {"kvm": 5.0, "tcg": 10.0}
 LOOK_SECONDS: Final = 2.0
+SOON_SECONDS: Final = 1.0
 SILENT_SECONDS: Final = {"kvm": 10.0, "tcg": 60.0}
 """An engine that takes a connection and says nothing for so long is taken for hung, and the machine started anew, with
 the end of all boxes in it: long enough for an emulated one beside which this computer is busy."""
@@ -58,8 +60,10 @@ class State(BaseModel):
     started_at: datetime
     ahead_seconds: float
     within_seconds: float
-    memory_mib: int
-    processors: int
+    memory_mib: int | None
+    processors: int | None
+    network_devices: int | None
+    shared_folders: int | None
     remark: str = Field(max_length=500)
 
 
@@ -87,8 +91,11 @@ class QemuMachine:
         if not self.alive():
             return self._facts("stopped", "")
         state = self._state()
-        if state is None:
+        if state is None and self._busy():
             return self._facts("stopped", "it is starting, or being ended")
+        state = state or self._state()  # a start may have come to its end meanwhile, and so may an end
+        if state is None:
+            return self._facts(*(("unreachable", "its start was broken off") if self.alive() else ("stopped", "")))
         if not self._listens():
             return self._facts("unreachable", "the connection to its engine is lost", state)
         return self._facts("running", state.remark, state)
@@ -106,6 +113,8 @@ class QemuMachine:
             runs_cgroup=RUNS_CGROUP,
             memory_mib=found.memory_mib,
             processors=found.processors,
+            network_devices=found.network_devices,
+            shared_folders=found.shared_folders,
         )
 
     def _state(self) -> State | None:
@@ -148,11 +157,22 @@ class QemuMachine:
         except OSError:
             return False
 
+    @contextmanager
+    def alone(self, progress: Progress) -> Iterator[None]:
+        """Holds the lock of whoever starts, ends, makes or replaces the machine; tells of it where it has to wait."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(file_lock(self._starting, SOON_SECONDS))
+            except TimeoutError:
+                progress("Waiting: another command starts, ends or makes the machine")
+                held.enter_context(file_lock(self._starting))
+            yield
+
     def start(self, progress: Progress) -> MachineFacts:
         self.trust()
         if not self.made():
             raise SetupError("There is no private machine yet.", "Make it: `pybox-kernel vm build`.")
-        with file_lock(self._starting):
+        with self.alone(progress):
             if self.alive():
                 mended = self._mended(progress)
                 if mended is not None:
@@ -221,6 +241,7 @@ class QemuMachine:
             self.connect(choice)
             control.set_clock(self.run, QUESTION_SECONDS)
             inside = control.look_inside(self.run, QUESTION_SECONDS)
+            seen = monitor.settings(self.run / "qmp.sock")
             state = State(
                 accelerator=choice.accelerator,
                 boot_id=inside.boot_id,
@@ -228,8 +249,10 @@ class QemuMachine:
                 started_at=datetime.now(UTC),
                 ahead_seconds=inside.clock.ahead_seconds,
                 within_seconds=inside.clock.within_seconds,
-                memory_mib=MEMORY_MIB,
-                processors=PROCESSORS[choice.accelerator],
+                memory_mib=seen.memory_mib,
+                processors=seen.processors,
+                network_devices=seen.network_devices,
+                shared_folders=seen.shared_folders,
                 remark=choice.remark[:500],
             )
             fresh = self.run / "state.new"
@@ -292,11 +315,11 @@ class QemuMachine:
             "Try again when this computer is less busy; then `pybox-kernel vm build`, which makes it anew.",
         )
 
-    def stop(self) -> bool:
+    def stop(self, progress: Progress = silent) -> bool:
         self.trust()
         if not self.folder.is_dir():
             return False
-        with file_lock(self._starting):
+        with self.alone(progress):
             ran = self.alive()
             self.end()
             return ran

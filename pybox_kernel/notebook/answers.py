@@ -61,12 +61,12 @@ def answer(command: Command, receipts: SessionReceipts, standing: Standing) -> B
     if command.name == "check":
         return checked(command.words[0] if command.words else None)
     if command.name == "doctor":
-        findings = session.examine(KERNEL_NAME, standing.engine)
+        findings = session.examine(KERNEL_NAME, lambda: standing.engine)
         return rows_bundle(verdict(findings), [row_of(finding) for finding in findings])
     if command.name == "help":
         return help_on_commands()
     assert command.name == STATUS
-    return status(session.examine(KERNEL_NAME, standing.engine), receipts, standing)
+    return status(session.examine(KERNEL_NAME, lambda: standing.engine), receipts, standing)
 
 
 def status(findings: Sequence[Finding], receipts: SessionReceipts, standing: Standing) -> Bundle:

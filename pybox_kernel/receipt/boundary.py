@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
+from pybox_kernel.policy import Count
 from pybox_kernel.receipt.carried import Model
 
-__all__ = ["Boundary", "BoundaryKind", "EngineUsed"]
+__all__ = ["Boundary", "BoundaryKind", "EngineUsed", "MachineSettings"]
 
 BoundaryKind = Literal["this_kernel", "other_kernel", "private_vm", "another_machine"]
 """
@@ -17,6 +20,17 @@ BoundaryKind = Literal["this_kernel", "other_kernel", "private_vm", "another_mac
 """
 
 
+class MachineSettings(Model):
+    """What the private virtual machine was seen to have when it had started; null where that is not known."""
+
+    accelerator: Literal["kvm", "tcg", "vz"] | None
+    """Linux's KVM, QEMU's emulator alone, or macOS's Virtualization framework."""
+    memory_mib: Count | None
+    processors: Count | None
+    network_devices: Count | None
+    shared_folders: Count | None
+
+
 class Boundary(Model):
     """What stands between the box and this computer, beside the container."""
 
@@ -25,6 +39,8 @@ class Boundary(Model):
     """What establishes ``kind``."""
     machine: str | None = None
     """What the private virtual machine is, in words; null where it is none."""
+    settings: MachineSettings | None = Field(default=None, exclude_if=lambda settings: settings is None)
+    """Of the private virtual machine; not there where it is none."""
     facts: tuple[str, ...] = ()
     """What else was seen of the box's kernel, and of this computer's: a sentence each, without a full stop. What a
     machine says of itself is its word."""

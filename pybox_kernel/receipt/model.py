@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from pybox_kernel.policy import Count, Policy, Quantity
-from pybox_kernel.receipt.boundary import Boundary, BoundaryKind, EngineUsed
+from pybox_kernel.receipt.boundary import Boundary, BoundaryKind, EngineUsed, MachineSettings
 from pybox_kernel.receipt.carried import Carried, Model
 from pybox_kernel.receipt.said import (
     BoxFile,
@@ -42,6 +42,7 @@ __all__ = [
     "Image",
     "InputCopy",
     "KernelChecked",
+    "MachineSettings",
     "Meters",
     "NotAsRequired",
     "NotBroughtValue",

@@ -11,7 +11,7 @@ from pybox_kernel.safe_display.text import safe_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybox_kernel.receipt.model import Boundary, EngineUsed, Observed, Receipt
+    from pybox_kernel.receipt.model import Boundary, EngineUsed, MachineSettings, Observed, Receipt
 
 __all__ = ["allowed", "boundary_note", "seen"]
 
@@ -26,6 +26,12 @@ SEEN: Final = {
     "this_kernel": "No virtual machine between the box and this computer: they share one kernel",
     "another_machine": "On another machine, over a network: your program and its files went there",
     "other_kernel": "Another kernel than this computer's, not identified: a virtual machine, or another computer",
+}
+NO_WORD: Final = "not known"
+RUN_BY: Final = {
+    "kvm": "this computer's processor (KVM)",
+    "tcg": "QEMU's emulator, which is slow",
+    "vz": "this computer's processor (Apple Virtualization)",
 }
 
 
@@ -59,8 +65,24 @@ def seen(observed: Observed) -> Iterator[str]:
             else SEEN[boundary.kind]
         )
         yield f"{what} ({known_by})."
+    if boundary.settings is not None:
+        yield f"What that machine has, as its driver knows it from outside ({'; '.join(has(boundary.settings))})."
     if observed.engine_used is not None:
         yield from engine(observed.engine_used)
+
+
+def has(settings: MachineSettings) -> Iterator[str]:
+    """Each setting, by its name."""
+    memory, run_by = settings.memory_mib, settings.accelerator
+    yield f"memory: {memory:,} MB" if memory is not None else f"memory: {NO_WORD}"
+    yield f"processors: {number(settings.processors)}"
+    yield f"run by: {RUN_BY[run_by] if run_by is not None else NO_WORD}"
+    yield f"network devices: {number(settings.network_devices)}"
+    yield f"folders shared with this computer: {number(settings.shared_folders)}"
+
+
+def number(count: int | None) -> str:
+    return NO_WORD if count is None else f"{count:,}" if count else "none"
 
 
 def engine(used: EngineUsed) -> Iterator[str]:

@@ -49,6 +49,11 @@ QUESTIONS: Final = {
     "files": "whether all files that it wrote are here",
     "output_order": "in which order output and error output were written",
     "boundary": "whether another kernel stands in between",
+    "machine_accelerator": "what runs the private virtual machine's processor",
+    "machine_memory_mib": "how much memory the private virtual machine has",
+    "machine_processors": "how many processors the private virtual machine has",
+    "machine_network_devices": "whether the private virtual machine has a network device",
+    "machine_shared_folders": "whether folders are shared with the private virtual machine",
     "carried_values": "whether what was carried in is right",
 }
 """For what a receipt lists as unknown under the name of one of its fields."""

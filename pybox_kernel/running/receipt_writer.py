@@ -281,6 +281,9 @@ def boundary_of(box: Box | None, unknown: list[Unknown]) -> Boundary:
         return NOT_LOOKED_AT
     if box.boundary.kind is None:
         unknown.append(Unknown(what="boundary", why="the boot id of the engine's kernel could not be read"))
+    for name, value in box.boundary.settings or ():
+        if value is None:
+            unknown.append(Unknown(what=f"machine_{name}", why="its driver cannot tell"))
     return box.boundary
 
 

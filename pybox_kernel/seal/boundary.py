@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pybox_kernel import engine
 from pybox_kernel.engine import Place
 from pybox_kernel.errors import Difference
-from pybox_kernel.receipt.model import Boundary, BoundaryKind
+from pybox_kernel.receipt.model import Boundary, BoundaryKind, MachineSettings
 from pybox_kernel.safe_display.text import safe_name
 from pybox_kernel.seal.spec import Look
 from pybox_kernel.seal.witness import Host, Sight, Witness, own_host
@@ -39,7 +40,8 @@ def observe(place: Place, sight: Sight, witness: Witness | None) -> Boundary:
     theirs = () if found.kind == "this_kernel" else host_facts("the box's", host or Host(sight.boot_id))
     facts = (*theirs, *host_facts("this computer's", own))
     listed = tuple(safe_name(fact, 200) for fact in (found.evidence, *found.more, *facts))
-    return Boundary(kind=found.kind, evidence=listed[0], machine=found.machine, facts=listed[1:])
+    settings = MachineSettings.model_validate(found.settings._asdict()) if found.settings is not None else None
+    return Boundary(kind=found.kind, evidence=listed[0], machine=found.machine, settings=settings, facts=listed[1:])
 
 
 class Judged(NamedTuple):
@@ -47,6 +49,7 @@ class Judged(NamedTuple):
     evidence: str
     more: tuple[str, ...] = ()
     machine: str | None = None
+    settings: engine.MachineSettings | None = None
 
 
 def judged(place: Place, sight: Sight, own: Host) -> Judged:
@@ -67,7 +70,8 @@ def judged(place: Place, sight: Sight, own: Host) -> Judged:
     same = "the box's kernel has the boot id that PyBox's virtual machine has by its own connection"
     if sight.source == "the box's own reading":
         return Judged("other_kernel", differs, (same, "but that was read within the box, and by no witness beside it"))
-    return Judged("private_vm", same, tuple(filter(None, (differs, vm.clock, vm.remark.rstrip(".")))), vm.words)
+    more = tuple(filter(None, (differs, vm.clock, vm.remark.rstrip("."))))
+    return Judged("private_vm", same, more, vm.words, vm.settings)
 
 
 def host_facts(whose: str, host: Host) -> Iterator[str]:

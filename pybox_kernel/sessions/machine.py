@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from pybox_kernel.boxes.journal import home_folder, home_path
 from pybox_kernel.docker_engine.engine import DockerEngine
@@ -11,9 +12,10 @@ from pybox_kernel.engine_choice import EMULATED, Wish, choose
 from pybox_kernel.errors import EngineError, SetupError
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.machines import baking, disk
+from pybox_kernel.machines.kept_images import Holder, KeptImages
 from pybox_kernel.machines.machine import Machine, MachineFacts
 from pybox_kernel.machines.qemu import QemuMachine
-from pybox_kernel.sessions.session import own_machine
+from pybox_kernel.sessions.session import outside_engine, own_machine
 
 __all__ = ["bring_images", "build_machine", "machine", "qemu_machine", "start_machine"]
 
@@ -67,16 +69,21 @@ def start_machine(progress: Progress) -> MachineFacts:
 
 
 def bring_images(progress: Progress) -> None:
-    """Gives a machine that runs the box images that were made since; the next start puts them on its disk. Raises
-    EngineError."""
+    """Gives a machine that runs the box images that were made since, and keeps those that were made in it: the next
+    start puts them on its disk. Raises SetupError and EngineError."""
     found = own_machine()
     if found is None or found.status().state != "running":
         return
-    inside = DockerEngine(choose(Wish(engine="vm"), lambda: found))
-    for image, engine in sources_here(recorded_images()):
-        if not has(inside, image):
+    inside, images = DockerEngine(choose(Wish(engine="vm"), lambda: found)), recorded_images()
+    for image in images:
+        holder, is_there = holder_of(image), has(inside, image)
+        if holder is not None and not is_there:
             progress(f"Giving the private machine the box image '{image.name}'")
-            inside.load(engine.save(image.reference))
+            inside.load(holder.save(image.reference))
+        elif holder is None and is_there and isinstance(found, QemuMachine) and baking.missing(found, [image]):
+            progress(f"Keeping the box image '{image.name}' for the machine's next start")
+            kept_images().keep(image, inside)
+    kept_images().forget_others(images)
 
 
 def recorded_images() -> list[RecordedImage]:
@@ -84,13 +91,20 @@ def recorded_images() -> list[RecordedImage]:
 
 
 def sources_here(images: Iterable[RecordedImage]) -> list[baking.Source]:
-    """Those of ``images`` that the engine of this computer has."""
-    return [baking.Source(image, engine) for image in images if (engine := engine_with(image)) is not None]
+    """Those of ``images`` that the engine of this computer has, or that are kept as files."""
+    return [baking.Source(image, holder) for image in images if (holder := holder_of(image)) is not None]
 
 
-def engine_with(image: RecordedImage) -> Engine | None:
-    engine = DockerEngine()
-    return engine if has(engine, image) else None
+def holder_of(image: RecordedImage) -> Holder | None:
+    with suppress(EngineError):
+        engine = outside_engine()
+        if has(engine, image):
+            return engine
+    return kept_images().holder(image)
+
+
+def kept_images() -> KeptImages:
+    return KeptImages(home_path() / "vm-images")
 
 
 def has(engine: Engine, image: RecordedImage) -> bool:

@@ -20,7 +20,7 @@ from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
 from pybox_kernel.engine_choice import Wish, choose, ended_with, wish_of
-from pybox_kernel.errors import OptionError, PyBoxError, SetupError
+from pybox_kernel.errors import EngineDenied, EngineError, EngineMissing, OptionError, PyBoxError, SetupError
 from pybox_kernel.files import files_in, files_out
 from pybox_kernel.files.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.files.named_paths import check_beside
@@ -360,9 +360,9 @@ def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:
     return image_build.carry_out(engine, store, plan, progress)
 
 
-def examine(kernel_name: str, wish: Wish | None = None) -> tuple[Finding, ...]:
-    """What is wrong on this computer. Reads only."""
-    return examine_all(lambda: DockerEngine(choose(wish or wish_of(), own_machine)), home_path(), kernel_name)
+def examine(kernel_name: str, wish: Callable[[], Wish] = wish_of) -> tuple[Finding, ...]:
+    """What is wrong on this computer, the engine that is wished for included. Reads only."""
+    return examine_all(lambda: DockerEngine(choose(wish(), own_machine)), home_path(), kernel_name)
 
 
 def own_machine() -> Machine | None:
@@ -377,13 +377,36 @@ def ended_since(entry: Entry) -> bool:
 
 
 def own_engine() -> DockerEngine:
-    """The engine whose images are made and removed: the one that was named, else this computer's. QEMU's machine gets
-    its images from there; Colima's keeps its own, and is the only one a Mac may have. Raises EngineError."""
-    wish = wish_of()
+    """The engine whose images are made and removed: the one that was named, else this computer's, from which QEMU's
+    machine gets its images; the machine's own where it was asked for and runs, or is the only one that there is.
+    Colima's keeps its own, and is the only one a Mac may have. Raises EngineError."""
+    wish, found = wish_of(), own_machine()
     if sys.platform == "darwin":
         return DockerEngine(choose(wish, own_machine))
+    engine = outside_engine()
+    state = found.status().state if found is not None and wish.engine in ("", "vm") else "not made"
+    wanted = (wish.engine == "vm" or wish.require_vm) and state != "stopped"
+    if state != "not made" and (wanted or no_use(engine)):
+        return DockerEngine(choose(Wish("vm"), own_machine))
+    return engine
+
+
+def outside_engine() -> DockerEngine:
+    """The one that was named, else this computer's: in no machine of PyBox's. Raises EngineError."""
+    wish = wish_of()
     named = wish.engine if wish.engine != "vm" else ""
     return DockerEngine(choose(Wish(named or "local", another_machine=wish.another_machine), own_machine))
+
+
+def no_use(engine: Engine) -> bool:
+    """Whether there is none, or it is not for this user."""
+    try:
+        engine.facts()
+    except (EngineMissing, EngineDenied):
+        return True
+    except EngineError:
+        return False
+    return False
 
 
 def clean_up(wish: Wish | None = None) -> Sweep:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybox_kernel.boxes.journal import home_folder, home_path, records_in
+from pybox_kernel.boxes.journal import home_folder, home_path, records_in, require_own
 from pybox_kernel.errors import OptionError, PyBoxError, SetupError
 from pybox_kernel.file_lock import file_lock
 
@@ -102,6 +102,7 @@ class SigningKeys:
     def public(self) -> tuple[bytes, bytes]:
         """As PEM: the key in use, if there is one, and the earlier ones, the last of them first. Raises SetupError."""
         current = b""
+        require_own(self._folder.parent)
         with records_in(self._folder):
             with suppress(FileNotFoundError):
                 current = pem_of(self._read_private()[0].public_key())

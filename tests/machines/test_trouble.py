@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -16,11 +17,11 @@ import pytest
 
 from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.docker_engine.engine import DockerEngine
-from pybox_kernel.engine_choice import Wish
-from pybox_kernel.errors import EngineTimeout, SetupError
+from pybox_kernel.engine_choice import Wish, choose
+from pybox_kernel.errors import EngineTimeout, SetupError, VMMissing
 from pybox_kernel.file_lock import file_lock
 from pybox_kernel.machine_commands import show
-from pybox_kernel.machines import control, monitor, packages
+from pybox_kernel.machines import control, hardware, monitor, packages, qemu
 from pybox_kernel.machines.machine import MachineFacts
 from pybox_kernel.machines.qemu import QemuMachine
 from pybox_kernel.running.transcript import Display
@@ -197,6 +198,48 @@ def test_a_machine_that_is_being_made_is_not_one_to_be_made(tmp_path: Path) -> N
     with file_lock(tmp_path / "vm.lock"):
         assert machine.status().remark == "it is being made"
     assert "pybox-kernel vm build" in machine.status().remark
+
+
+def test_one_whose_start_was_broken_off_is_not_passed_over_for_a_weaker_engine(tmp_path: Path) -> None:
+    machine = QemuMachine(tmp_path / "vm")
+    machine.folder.mkdir(mode=0o700)
+    (machine.folder / "disk.json").write_text("{}")
+    with file_lock(machine.folder / "lock"):  # as its QEMU holds it
+        with file_lock(tmp_path / "vm.lock"):
+            assert (machine.status().state, machine.status().remark) == ("stopped", "it is starting, or being ended")
+        assert (machine.status().state, machine.status().remark) == ("unreachable", "its start was broken off")
+        with pytest.raises(VMMissing, match="broken off"):
+            choose(Wish(), lambda: machine, {})
+    assert machine.status().state == "stopped"
+
+
+def test_who_waits_for_another_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu, "SOON_SECONDS", 0.01)
+    machine = QemuMachine(tmp_path / "vm")
+    machine.folder.mkdir(mode=0o700)
+    said: queue.Queue[str] = queue.Queue()
+    waiting = threading.Thread(target=lambda: machine.stop(said.put))
+    with file_lock(tmp_path / "vm.lock"):
+        waiting.start()
+        assert said.get(timeout=60).startswith("Waiting: another command")
+    waiting.join(60)
+    assert not waiting.is_alive()
+    assert said.empty()
+
+
+def test_what_kvm_did_is_tried_again_in_another_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    boot, tries = tmp_path / "boot_id", []
+    boot.write_text("first")
+    (tmp_path / "kvm").touch()
+    monkeypatch.setattr(hardware, "BOOT_ID", boot)
+    monkeypatch.setattr(hardware, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(hardware, "tried", lambda folder: tries.append(folder) or "it did not boot within 10 s")
+    assert hardware.choose(tmp_path).accelerator == "tcg"
+    assert "did not boot" in hardware.choose(tmp_path).remark
+    assert len(tries) == 1
+    boot.write_text("second")
+    hardware.choose(tmp_path)
+    assert len(tries) == 2
 
 
 def test_what_does_not_run_is_told_with_how_to_start_it(capsys: pytest.CaptureFixture[str]) -> None:

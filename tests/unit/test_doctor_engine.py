@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pybox_kernel.doctor import Finding, State, in_short, of_limits, of_place, of_runtime
-from pybox_kernel.engine import EngineFacts, EngineVersions, Place, PrivateVM
+from pybox_kernel.doctor import Finding, State, examine, in_short, of_limits, of_place, of_runtime
+from pybox_kernel.engine import Engine, EngineFacts, EngineVersions, Place, PrivateVM
+from pybox_kernel.engine_choice import wish_of
 from tests.cases import case
 
 GOOD = EngineFacts(
@@ -26,6 +28,17 @@ GOOD = EngineFacts(
     ("seccomp",),
 )
 PLACE = Place("unix:///run/docker.sock", "container engine", "the usual one")
+
+
+def test_a_name_that_is_no_engine_is_told_beside_all_the_rest(tmp_path: Path) -> None:
+    def engine() -> Engine:
+        wish_of(environment={"PYBOX_ENGINE": "junk"})
+        raise AssertionError
+
+    findings = examine(engine, tmp_path / "home", "pybox-sealed")
+    assert (findings[0].what, findings[0].state) == ("container engine", "wrong")
+    assert "PYBOX_ENGINE is 'junk'" in findings[0].found
+    assert {"records", "box image", "Jupyter", "leftovers"} <= {finding.what for finding in findings}
 
 
 def test_an_engine_that_can_all_is_no_trouble() -> None:

@@ -91,6 +91,7 @@ def test_no_vm_no_run(wish: Wish, machine: KnownMachine | None) -> None:
 @pytest.mark.parametrize("engine", ["local", "unix:///run/mine.sock", "tcp://192.0.2.1:1"])
 def test_a_vm_is_required_and_another_engine_named_is_a_contradiction(engine: str) -> None:
     error = refused(Wish(engine, require_vm=True, another_machine=True), RUNS)
+    assert isinstance(error, VMMissing), "no engine was asked, so that none refused"
     assert error.message.endswith(f": {engine}."), "as the person said it"
     assert "Leave one of the two out" in error.advice
 

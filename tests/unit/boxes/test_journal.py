@@ -28,6 +28,7 @@ from pybox_kernel.boxes.journal import (
     left_entries,
     new_token,
 )
+from pybox_kernel.doctor import of_folder
 from pybox_kernel.errors import SetupError
 
 
@@ -91,6 +92,36 @@ def test_a_place_that_cannot_be_used_is_named_with_what_to_do(monkeypatch: pytes
     (tmp_path / "sessions").write_text("in the way")
     with pytest.raises(SetupError, match="cannot keep its records"):
         Journal(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+def test_a_folder_that_others_can_change_is_not_used(
+    mode: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("PYBOX_HOME", str(home))
+    home_folder().chmod(mode)
+    with pytest.raises(SetupError, match="others may change") as caught:
+        home_folder()
+    assert f"chmod go-w {home}" in caught.value.advice
+    [finding] = of_folder(home)
+    assert (finding.state, finding.advice) == ("wrong", caught.value.advice)
+    home.chmod(0o755)
+    assert home_folder() == home
+    monkeypatch.setenv("PYBOX_HOME", str(tmp_path / "link"))
+    (tmp_path / "link").symlink_to(home)
+    assert home_folder() == tmp_path / "link", "a link of one's own to a folder of one's own"
+    [finding] = of_folder(tmp_path / "link")
+    assert finding.state == "ok"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_else_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("PYBOX_HOME", str(home))
+    os.chown(home_folder(), 65534, 65534)
+    with pytest.raises(SetupError, match="belongs to another user"):
+        home_folder()
 
 
 def test_a_disk_without_room_is_said_before_anything_is_made(journal: Journal) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -57,6 +59,24 @@ def test_a_command_whose_time_is_over_is_ended_with_all_it_started(tmp_path: Pat
     pids = (tmp_path / "log").read_text()
     assert len(pids.split()) == 2
     assert living(pids) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it goes on")
+def test_it_does_not_outlive_a_pybox_that_is_killed(tmp_path: Path) -> None:
+    program = f"""if True:
+        import os, sys
+        from pathlib import Path
+        from pybox_kernel.images.long_command import follow
+        follow([sys.executable, "-c", {CHILD + "time.sleep(60)"!r}], Path(sys.argv[1]), os.environ, 60,
+               lambda line: print(line, flush=True))
+    """
+    line = [sys.executable, "-c", program, str(tmp_path / "log")]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as pybox:
+        assert pybox.stdout is not None
+        pid, child = pybox.stdout.readline().split()
+        pybox.kill()
+    assert living(pid) == []
+    os.kill(int(child), signal.SIGKILL)
 
 
 def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

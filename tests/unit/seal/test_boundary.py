@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from pybox_kernel import engine
 from pybox_kernel.engine import Place, PrivateVM
-from pybox_kernel.receipt.model import Boundary
+from pybox_kernel.receipt.model import Boundary, MachineSettings
 from pybox_kernel.seal import boundary as module
 from pybox_kernel.seal.boundary import boundary_look, observe
 from pybox_kernel.seal.witness import Host, Sight, Source
@@ -17,7 +18,10 @@ from tests.cases import case
 OWN = Host("own-boot", "6.1.0", "Dell Inc.", "XPS", None, "no")
 GUEST = Host("vm-boot", "6.12.1", "QEMU", "Standard PC", None, "yes")
 HERE = Place("unix:///run/docker.sock", "an engine", "it is the usual one")
-VM = PrivateVM("private VM (QEMU, KVM)", "vm-boot", clock="the machine's clock is 3.200 s ahead of this computer's")
+HAS = engine.MachineSettings("kvm", 1536, 2, 0, None)
+VM = PrivateVM(
+    "private VM (QEMU, KVM)", "vm-boot", clock="the machine's clock is 3.200 s ahead of this computer's", settings=HAS
+)
 
 
 def in_vm(vm: PrivateVM | None = VM, **changes: Any) -> Place:
@@ -68,6 +72,8 @@ def test_one_boot_id_is_one_kernel() -> None:
         "this computer's kernel is Linux 6.1.0",
         "this computer's machine calls itself Dell Inc. XPS",
     )
+    assert found.settings is None
+    assert "settings" not in found.model_dump()
 
 
 @case("vm-nested")
@@ -75,6 +81,7 @@ def test_a_private_vm_is_said_with_what_it_runs_on_and_its_evidence() -> None:
     found = seen(in_vm())
     assert (found.kind, found.machine) == ("private_vm", "private VM (QEMU, KVM)")
     assert "boot id that PyBox's virtual machine has" in found.evidence
+    assert found.settings == MachineSettings(**HAS._asdict())
     assert "the machine's clock is 3.200 s ahead of this computer's" in found.facts
     assert "the box's kernel is Linux 6.12.1" in found.facts
     assert "the box's machine calls itself QEMU Standard PC" in found.facts

@@ -88,6 +88,14 @@ def test_one_that_others_could_have_read_is_not_used_and_not_kept(mode: int, tmp
     assert signed(keys)[0] != old
 
 
+def test_what_is_in_a_folder_that_others_can_change_proves_nothing(tmp_path: Path) -> None:
+    keys = SigningKeys(tmp_path)
+    signed(keys)
+    tmp_path.chmod(0o777)
+    with pytest.raises(SetupError, match="others may change"):
+        keys.ring()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_one_of_somebody_else_is_not_used(tmp_path: Path) -> None:
     keys = SigningKeys(tmp_path)

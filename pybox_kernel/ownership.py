@@ -1,4 +1,4 @@
-"""Whose a machine's folder is: what is in it is believed and run, so nobody else may have a hand in it."""
+"""Whose a folder of PyBox's is: what is in it is believed and run, so nobody else may have a hand in it."""
 
 from __future__ import annotations
 
