@@ -26,6 +26,7 @@ from pybox_kernel.mcp.command import add_mcp_parser, mcp
 from pybox_kernel.notebook.answers import MARKS
 from pybox_kernel.notebook.failures import exit_status
 from pybox_kernel.notebook.run_command import is_notebook, run_notebook
+from pybox_kernel.notebook.total_time import DEFAULT_SECONDS
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.progress import Waiting, in_colour
 from pybox_kernel.render.display import bundle
@@ -92,6 +93,11 @@ def parser() -> argparse.ArgumentParser:
         "--graded",
         action="store_true",
         help="a notebook gets the time, image and files of this command, and no others that its cells ask for",
+    )
+    run.add_argument(
+        "--total-time",
+        metavar="S",
+        help=f"seconds that a notebook's cells have together ({DEFAULT_SECONDS:g} with --graded)",
     )
     add_engine_options(run)
     add_mcp_parser(commands)
@@ -198,8 +204,8 @@ class Terminal:
 def run(options: argparse.Namespace) -> int:
     if is_notebook(options.file):
         return run_notebook(options)
-    if options.to or options.carry or options.allow_errors or options.graded:
-        told = "--to, --carry, --allow-errors and --graded are for notebooks."
+    if options.to or options.carry or options.allow_errors or options.graded or options.total_time:
+        told = "--to, --carry, --allow-errors, --graded and --total-time are for notebooks."
         raise OptionError(told, "Name a file that ends with .ipynb.")
     source = read_program(options.file)
     asks = session.Asks(options.image, options.timeout, options.input, options.output)

@@ -16,6 +16,7 @@
     ├── SealError                  a box differs from the policy: the program never started
     ├── BoxError                   a box broke its part of the protocol, or was lost
     │   └── BoxEnded               it ended while it waited for its program
+    ├── TimeIsUp                   a graded notebook has had its time: the program never started (exit status 124)
     └── Stopped                    the person stopped the run before the program started (exit status 130)
 
 A program's own failure is not an error of PyBox: it is a receipt.
@@ -45,6 +46,7 @@ __all__ = [
     "SetupError",
     "SourceError",
     "Stopped",
+    "TimeIsUp",
     "VMMissing",
 ]
 
@@ -153,6 +155,11 @@ class BoxError(PyBoxError):
 
 class BoxEnded(BoxError):
     """As where its engine was started anew: that says nothing of how it was sealed."""
+
+
+class TimeIsUp(PyBoxError):
+    code = "time_is_up"
+    exit_status = ExitStatus.DEADLINE
 
 
 class Stopped(PyBoxError):

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from signal import SIGINT, signal
 from typing import Any, Final, NoReturn
 
@@ -20,14 +21,16 @@ import comm
 import ipywidgets
 from ipykernel._version import kernel_protocol_version
 from ipykernel.kernelbase import Kernel
-from traitlets import Bool, Enum, List, Unicode, default
+from traitlets import Bool, Enum, Float, List, Unicode, default
 
 from pybox_kernel import __version__
 from pybox_kernel.errors import ExitStatus, PyBoxError
+from pybox_kernel.notebook import no_score
 from pybox_kernel.notebook.cell_executor import CellExecutor
 from pybox_kernel.notebook.commands import Options
 from pybox_kernel.notebook.grading import check_standing, is_graded, permitted, why_no_score
 from pybox_kernel.notebook.outbox import Text
+from pybox_kernel.notebook.total_time import DEFAULT_SECONDS, TotalTime
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.sessions.session import checked_mode, wish_of
 from pybox_kernel.source.completeness import completeness
@@ -98,6 +101,10 @@ class PyBoxKernel(Kernel):
         help="A cell's error costs a student points: see docs/classroom.md. The default is whether nbgrader says so.",
     ).tag(config=True)
 
+    total_time = Float(
+        DEFAULT_SECONDS, help="Seconds that the cells of a graded notebook have together; after that none is run."
+    ).tag(config=True)
+
     carry = Enum(
         ("on", "off", "keep"),
         help="Whether cells get values of earlier cells before a `%pybox carry` says so: if these ran to their end;"
@@ -137,6 +144,7 @@ class PyBoxKernel(Kernel):
             carry=checked_mode(self.carry),
             engine=lambda: wish_of(self.engine, require_vm=self.require_vm),
             permitted=(lambda asked: permitted(asked, self._standing)) if self.grading else None,
+            total_time=TotalTime(self.total_time) if self.grading else None,
         )
         self._standing_checked = not self.grading
         carried = "what it defines is carried to the next" if self.carry != "off" else "nothing is carried to the next"
@@ -188,14 +196,15 @@ class PyBoxKernel(Kernel):
         loop.call_soon(self._executor.cells.add, self.execution_count, code)  # once the reply is on its way
         if executed.failure is None:
             return self._done()
-        await asyncio.sleep(soonest - loop.time())
+        if not self.grading:  # whoever grades sends one cell after the other
+            await asyncio.sleep(soonest - loop.time())
         return {"status": "error", "execution_count": self.execution_count, **executed.failure._asdict()}
 
     # A cell that is graded
 
     async def _check_standing(self) -> None:
         try:
-            await asyncio.to_thread(check_standing, self._standing)
+            await asyncio.to_thread(check_standing, self._standing, self.total_time)
         except PyBoxError as error:
             await self._end_without_a_score(f"{error.message} {error.advice}")
         self._standing_checked = True
@@ -203,6 +212,7 @@ class PyBoxKernel(Kernel):
     async def _end_without_a_score(self, why: str) -> NoReturn:
         """No reply is sent any more: with one, what stands under the cell would be taken for the student's doing."""
         print(f"PyBox: no score comes of this, and the kernel ends: {why}", file=sys.stderr, flush=True)
+        await asyncio.to_thread(no_score.keep, Path.cwd(), why)
         await self.do_shutdown(restart=False)
         os._exit(ExitStatus.PYBOX_FAILED)
 

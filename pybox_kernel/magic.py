@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from signal import SIG_DFL, SIGINT, signal
@@ -131,12 +131,10 @@ class PyBoxMagics(Magics):
         self._run(cell, sealed=True)
 
     def _command(self, line: str) -> None:
-        try:
+        with suppress(OptionError):  # which is told as any other refusal
             command = read_command(line)
-        except OptionError as error:
-            raise PyBoxCellError.refusal(error.message, error.advice) from None
-        if command.name == "guard":
-            self.guard.on = command.words == ("on",)
+            if command.name == "guard":
+                self.guard.on = command.words == ("on",)
         self._run(f"{MAGIC} {line}")
 
     def _run(self, code: str, *, sealed: bool = False) -> None:
@@ -262,8 +260,8 @@ def is_sealed_whole(cell: str) -> bool:
     """Whether nothing of it runs outside of a box."""
     try:
         return first_line(cell)[1].split(None, 1)[:1] == [CELL_MAGIC] or command_of(cell) is not None
-    except OptionError:
-        return False
+    except OptionError:  # of a command that is none
+        return True
 
 
 @contextmanager

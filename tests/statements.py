@@ -44,6 +44,8 @@ class Cell(NamedTuple):
     source: str
     shows: Sequence[Text | Display | Failure] = ()
     receipt: Receipt | None = receipt()
+    refused: Failure | None = None
+    """Then it shows that, and nothing else."""
 
 
 LESSON = (
@@ -75,7 +77,9 @@ class Author:
                 self._page.display(shown, self._number)
             else:
                 self._page.error(shown)
-        if cell.receipt is None:
+        if cell.refused is not None:
+            self._page.refused(cell.refused)
+        elif cell.receipt is None:
             self._page.answer({"text/plain": "said", "text/html": "<div class='pybox'>said</div>"})
         else:
             asyncio.run(self._receipt(cell.receipt))

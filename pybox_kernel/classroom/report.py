@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.errors import OptionError, SourceError
+from pybox_kernel.notebook.no_score import kept
 from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.class_table import CellLine, Kind, Submission
 from pybox_kernel.safe_display.text import safe_name
@@ -20,7 +21,7 @@ from pybox_kernel.signing.keys import KeyRing
 from pybox_kernel.signing.receipt_check import CellCheck, check_cells, read_notebook
 from pybox_kernel.signing.statement import Claim, Ran, Statement
 
-__all__ = ["MOST_NOTEBOOKS", "Found", "Place", "find", "read"]
+__all__ = ["MOST_NOTEBOOKS", "Found", "Place", "find", "read", "why_not_graded"]
 
 MOST_NOTEBOOKS: Final = 5_000
 MOST_ENTRIES: Final = 200_000
@@ -28,6 +29,7 @@ MOST_ENTRIES: Final = 200_000
 DEEPEST: Final = 12
 GRADED, SUBMITTED = "autograded", "submitted"
 """Folders of a course of nbgrader's: what was graded, and what is to be, each in STUDENT/ASSIGNMENT."""
+GRADEBOOK: Final = "gradebook.db"
 SKIP: Final = "skip-execution"
 """A tag: nbclient, and so nbgrader, does not run the cell, whoever put it there."""
 MARKS: Final = {"ok": "✓", "warn": "⚠", "stop": "◷", "bad": "✗"}
@@ -58,8 +60,10 @@ def find(folder: Path) -> Found:
         return Found([place_of(folder, folder.parent)], [], left_out)
     if not folder.is_dir():
         raise OptionError(f"There is no folder {folder}.", "Name one with notebooks that were run.")
-    is_course = (folder / GRADED).is_dir()
-    paths = sorted(notebooks_in(folder / GRADED if is_course else folder, left_out))
+    any_graded = (folder / GRADED).is_dir()
+    is_course = any_graded or ((folder / SUBMITTED).is_dir() and (folder / GRADEBOOK).is_file())
+    look_in = folder / GRADED if any_graded else folder
+    paths = sorted(notebooks_in(look_in, left_out)) if any_graded or not is_course else []
     if len(paths) > MOST_NOTEBOOKS:
         left_out.append(f"{len(paths) - MOST_NOTEBOOKS:,} notebooks more than {MOST_NOTEBOOKS:,}")
     return Found(
@@ -114,6 +118,21 @@ def never_graded(course: Path) -> Iterator[Place]:
         # An empty one is left where nbgrader was killed before it wrote the first notebook.
         if path.is_dir() and not any((course / GRADED / student / assignment).glob("*.ipynb")):
             yield Place(path, student, assignment)
+
+
+def why_not_graded(place: Place) -> str:
+    """Of one of those that were never graded, as sentences; nothing where that is not known here."""
+    assignment, student, submitted = place.path.name, place.path.parent.name, place.path.parent.parent
+    found = kept(submitted.parent / GRADED / student / assignment)
+    if found is not None:
+        return str(found)
+    left_out: list[str] = []
+    for path in sorted(notebooks := list(notebooks_in(place.path, left_out))):
+        try:
+            read_notebook(read_file(path), path.name)
+        except SourceError as error:
+            return str(safe_name(error.message, 300))
+    return "" if notebooks or left_out else "No notebook was submitted."
 
 
 def read(place: Place, ring: KeyRing) -> Submission:

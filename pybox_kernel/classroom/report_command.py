@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
-from pybox_kernel.classroom.report import find, read
+from pybox_kernel.classroom.report import find, read, why_not_graded
 from pybox_kernel.errors import ExitStatus, OptionError
 from pybox_kernel.notebook.file import write
-from pybox_kernel.render.class_table import CSV_HEADINGS, HTML_BEGINS, ClassReport, to_csv, to_html, to_text
+from pybox_kernel.render.class_table import CSV_HEADINGS, HTML_BEGINS, ClassReport, NotGraded, to_csv, to_html, to_text
 from pybox_kernel.safe_display.text import safe_name
 from pybox_kernel.signing.keys import SigningKeys, read_public
 
@@ -49,8 +49,11 @@ def report(options: argparse.Namespace) -> int:
             "Name a folder with notebooks that were run.",
         )
     submissions = [read(place, ring) for place in found.notebooks]
-    names = [safe_name(f"{place.student} · {place.assignment}", 200) for place in found.not_graded]
-    made = ClassReport(submissions, names, found.left_out)
+    not_graded = [
+        NotGraded(safe_name(f"{place.student} · {place.assignment}", 200), why_not_graded(place))
+        for place in found.not_graded
+    ]
+    made = ClassReport(submissions, not_graded, found.left_out)
     for target, _, make in targets:
         write(target, make(made).encode("utf-8", "replace"))
         print(f"Written to {safe_name(str(target), 1000)}.")

@@ -21,8 +21,7 @@ from pybox_kernel.render.html import escape, notice_html, render_html
 from pybox_kernel.render.text import columns, render_full
 from pybox_kernel.safe_display.text import safe_name, safe_text
 from pybox_kernel.sessions import session
-from pybox_kernel.signing.file_check import MARKS as MARKS_OF_CELLS
-from pybox_kernel.signing.file_check import check_file, in_words, order_lines, title_of
+from pybox_kernel.signing.file_check import check_file, in_words, mark_of, order_lines, title_of
 from pybox_kernel.signing.keys import SigningKeys
 
 __all__ = ["MARKS", "Standing", "answer", "help_on_options"]
@@ -123,7 +122,7 @@ def checked(name: str | None) -> Bundle:
             raise OptionError(f"{safe_name(name, 100)} is a link that leads elsewhere.", "Name the file itself.")
     found = check_file(path, SigningKeys().ring())
     saved = datetime.fromtimestamp(path.stat().st_mtime).strftime("%H:%M:%S")
-    rows = [(f"cell {cell.place}", f"{MARKS_OF_CELLS[cell.verdict]} {in_words(cell)}") for cell in found.cells]
+    rows = [(f"cell {cell.place}", f"{mark_of(cell)} {in_words(cell)}") for cell in found.cells]
     if len(rows) > MOST_ROWS:
         rows[MOST_ROWS:] = [("", f"and {len(rows) - MOST_ROWS} cells more: `pybox-kernel check` lists all")]
     rows += [("order", line) for line in order_lines(found)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,7 @@ from pybox_kernel.notebook.failures import Failure, exit_status, failure, failur
 from pybox_kernel.notebook.outbox import Outbox, Text
 from pybox_kernel.notebook.page import Page, Publish, notice_bundle
 from pybox_kernel.notebook.session_cells import SessionCells
+from pybox_kernel.notebook.total_time import TotalTime
 from pybox_kernel.policy import STDLIB, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.render.words import words
@@ -57,8 +59,8 @@ class CellExecutor:
     above them do, ``sealed`` which cells are sealed, in words, and ``names`` those of the Python outside of boxes,
     where there is one; ``carry`` whether cells leave values to one another before anybody says; ``engine`` what was
     said of the engine, asked for when the first box is to be made. ``permitted`` is for cells that are graded: what is
-    heard of their wishes; it may raise OptionError. Used on one event loop, but for ``stop``, ``end``, ``wait`` and
-    ``close``, which any thread may call.
+    heard of their wishes; it may raise OptionError. ``total_time`` is what they have together. Used on one event loop,
+    but for ``stop``, ``end``, ``wait`` and ``close``, which any thread may call.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class CellExecutor:
         carry: Mode = "off",
         engine: Callable[[], Wish] = wish_of,
         permitted: Callable[[Options], Options] | None = None,
+        total_time: TotalTime | None = None,
     ) -> None:
         self.page = Page(publish, look, self.stop, CellRecord(raises=names is not None))
         self.cells = SessionCells()
@@ -80,6 +83,7 @@ class CellExecutor:
         self._names = names
         self._engine = engine
         self._permitted = permitted
+        self._total_time = total_time or TotalTime()
         self.carry = Carry(carry)
         """What they leave to one another."""
         self._used = Options()
@@ -112,12 +116,12 @@ class CellExecutor:
             elif command.name == "guard":
                 self._answered(safe_text(self._sealed()))
             else:
-                self.page.answer(await asyncio.to_thread(self._answer, command))
+                await self._say(command)
         except Exception as error:
             if not isinstance(error, PyBoxError):
                 log.exception("A cell could not be executed")
             told = failure_of_pybox(error)
-            self.page.error(told)
+            self.page.refused(told)
             status = error.exit_status if isinstance(error, PyBoxError) else ExitStatus.PYBOX_FAILED
             return Executed(told, None, status)
         return Executed(None, None, ExitStatus.OK)
@@ -149,6 +153,7 @@ class CellExecutor:
                         stop.set()
                         await asyncio.wait([run])
             result = await run
+            self._total_time.spend_on(result.receipt)
             for item in results:  # nbgrader takes one for a score, also where an error stands below it
                 self.page.display(item if failure(result) is None else replace(item, result=False), number)
             return self._conclude(result, asked, number)
@@ -160,6 +165,7 @@ class CellExecutor:
         self, program: str, asked: Options, values: ValuesAsked, number: int, outbox: Outbox, stop: Stop
     ) -> RunResult:
         options, of_the_notebook = self._options(asked), asked.over(self._used)
+        refusal = self._total_time.refusal()
         cell = number if asked.output is None else None
         own = [name for name in ("input", "output") if not getattr(of_the_notebook, name)]
         image = options.image or STDLIB.image
@@ -176,6 +182,7 @@ class CellExecutor:
             cell=number,
             values=values,
             queued=outbox.queued,
+            refusal=refusal,
         )
 
     def _session(self) -> Session:
@@ -267,6 +274,14 @@ class CellExecutor:
             self.page.answer(carried(self.carry))
         else:
             self._answered(safe_text(done))
+
+    async def _say(self, command: Command) -> None:
+        """Answers it. Raises TimeIsUp: to look at the engine takes a while, too."""
+        if (refusal := self._total_time.refusal()) is not None:
+            raise refusal
+        began = time.monotonic()
+        self.page.answer(await asyncio.to_thread(self._answer, command))
+        self._total_time.spend(time.monotonic() - began)
 
     def _answered(self, sentence: SafeText) -> None:
         self.page.answer(notice_bundle(sentence))

@@ -15,6 +15,7 @@ from pybox_kernel.signing.keys import SigningKeys
 from pybox_kernel.signing.shown_outputs import data_entries, entries_of
 from pybox_kernel.signing.statement import (
     MOST_OUTPUTS,
+    NO_RUN,
     Claim,
     Panel,
     Ran,
@@ -43,7 +44,7 @@ class CellRecord:
     the receipt; above it, its lines stand with the output."""
 
     def __init__(self, *, raises: bool = False, keys: SigningKeys | None = None) -> None:
-        self._raises = raises
+        self.raises = raises
         self.keys = keys or SigningKeys()
         self._session = secrets.token_hex(8)
         self._serial = 0
@@ -65,23 +66,33 @@ class CellRecord:
         if self._raised is not None:
             self._shown.append({"output_type": "stream", "name": "stderr", "text": written(self._raised)})
             self._raised = None
-        if self._raises and message == "error":
+        if self.raises and message == "error":
             self._raised = content
             return
-        kind = "display_data" if self._raises and message == "execute_result" else message
+        kind = "display_data" if self.raises and message == "execute_result" else message
         self._shown.append({"output_type": kind, **content})
 
     def statement(
-        self, data: Mapping[str, Any], receipt: Receipt | None = None, panel: PanelShown | None = None
+        self,
+        data: Mapping[str, Any],
+        receipt: Receipt | None = None,
+        panel: PanelShown | None = None,
+        refused: str | None = None,
     ) -> Mapping[str, object]:
-        """The metadata of the display with this ``data``, which is the last of the cell: of its ``receipt``, or of an
-        answer to a word to PyBox. With ``panel`` the widget may be in it too. Nothing is added for a cell that is not
-        PyBox's alone. Not signed where there is no key: see ``keys.problem``."""
+        """The metadata of the display with this ``data``, which is the last of the cell: of its ``receipt``, of an
+        answer to a word to PyBox, or of why the cell was ``refused``. With ``panel`` the widget may be in it too.
+        Nothing is added for a cell that is not PyBox's alone. Where there is no key, see ``keys.problem``, it is not
+        signed."""
         number, source = self._cell
         error = None
         if self._raised is not None:
-            [error] = entries_of([PyBoxCellError.of(self._raised["ename"], self._raised["evalue"]).as_output()])
-            self.add("stream", {"name": "stderr", "text": ""})
+            lines = self._raised["traceback"] if refused is not None else ()  # with nothing between it and this
+            raised = PyBoxCellError.of(self._raised["ename"], self._raised["evalue"], lines)
+            [error] = entries_of([raised.as_output()])
+            if refused is not None:
+                self._raised = None
+            else:
+                self.add("stream", {"name": "stderr", "text": ""})
         outputs, shown = entries_of(self._shown), data_entries(data)
         if source is None or len(outputs) > MOST_OUTPUTS:
             return NONE
@@ -96,7 +107,7 @@ class CellRecord:
             outputs=tuple(map(short, outputs)),
             panel=Panel(model=panel.model_id, value=digest_of_panel(panel.value)) if panel else None,
             error=short(error) if error is not None else None,
-            ran=ran(number, receipt) if receipt is not None else None,
+            ran=ran(number, receipt) if receipt is not None else refusal(refused) if refused is not None else None,
             carried=link_text(receipt) if receipt is not None else None,
         )
         return Claim.made(made, self.keys).metadata()
@@ -104,6 +115,10 @@ class CellRecord:
 
 def written(raised: Mapping[str, Any]) -> str:
     return "\n".join([*raised["traceback"], ""])
+
+
+def refusal(why: str) -> Ran:
+    return Ran(id=NO_RUN, tone="bad", verdict="■ Not run: refused", time="-", memory="-", notes=why[:1000])
 
 
 def ran(number: int, receipt: Receipt) -> Ran:

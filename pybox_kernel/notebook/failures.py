@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from pybox_kernel.errors import ExitStatus, InputError, PyBoxError, Stopped
+from pybox_kernel.errors import ExitStatus, InputError, PyBoxError, Stopped, TimeIsUp
 from pybox_kernel.receipt.model import How, Receipt
 from pybox_kernel.render.advice import advice, little_processor, longer_limit_line
 from pybox_kernel.render.ending import ending
@@ -101,7 +101,7 @@ def failure_of_pybox(error: Exception) -> Failure:
     if not isinstance(error, PyBoxError):
         told = f"PyBox itself failed ({type(error).__name__}). What went wrong is in the Jupyter server's log."
         return Failure(FAILED, told, [told])
-    name = NOT_RUN if isinstance(error, InputError) else FAILED
+    name = NOT_RUN if isinstance(error, InputError | TimeIsUp) else FAILED
     return Failure(name, safe_text(error.message), [safe_text(f"{error.message}\n{error.advice}")])
 
 
@@ -110,6 +110,8 @@ def exit_status(receipt: Receipt) -> int:
     how = receipt.observed.end.how
     if how == "stopped" or (receipt.problem is not None and receipt.problem.code == Stopped.code):
         return ExitStatus.INTERRUPTED
+    if receipt.problem is not None and receipt.problem.code == TimeIsUp.code:
+        return ExitStatus.DEADLINE
     if receipt.problem is not None or how in ("not_started", "box_lost", "warden_failed"):
         return ExitStatus.PYBOX_FAILED
     if receipt.observed.box.removed is not True:

@@ -16,6 +16,7 @@ from pybox_kernel.errors import ExitStatus, OptionError
 from pybox_kernel.files import files_in
 from pybox_kernel.notebook.cell_executor import Executed
 from pybox_kernel.notebook.commands import Options
+from pybox_kernel.notebook.total_time import checked_total
 from pybox_kernel.policy import STDLIB, checked_deadline, policy_for
 from pybox_kernel.render.ending import ending
 from pybox_kernel.safe_display.text import SafeText, safe_name, safe_text, without_colour
@@ -59,10 +60,11 @@ def permitted(asked: Options, standing: Options) -> Options:
     return replace(asked, no_raise=False, quiet=False, output=None)
 
 
-def check_standing(standing: Options) -> None:
+def check_standing(standing: Options, total_time: object) -> None:
     """Raises PyBoxError where what whoever grades asks for cannot be had: that is to cost no student a point."""
     policy = policy_for(standing.image or STDLIB.image)
     checked_deadline(policy, standing.timeout)
+    checked_total(total_time)
     if standing.input:
         files_in.read(policy, standing.input, Path.cwd())
 

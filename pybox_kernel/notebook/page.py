@@ -92,6 +92,20 @@ class Page:
         """All that comes of a cell that is a word to PyBox."""
         self.show(data, metadata=self.record.statement(data))
 
+    def refused(self, failure: Failure) -> None:
+        """For a cell of which nothing was run, and which has no receipt: why, and a line on it that can be checked."""
+        if self._look() == "none":
+            self.error(failure)
+            return
+        self.record.add("error", failure._asdict())
+        data = notice_bundle(safe_text("Nothing was run."))
+        metadata = self.record.statement(data, refused=failure.evalue)
+        if self.record.raises:
+            self.show(data, metadata=metadata)
+        self._publish("error", failure._asdict())
+        if not self.record.raises:
+            self.show(data, metadata=metadata)
+
     def error(self, failure: Failure) -> None:
         self._in_mid_line = False
         self._put("error", failure._asdict())

@@ -21,6 +21,7 @@ from pybox_kernel.notebook.commands import Options
 from pybox_kernel.notebook.failures import Failure
 from pybox_kernel.notebook.file import CodeCell, NotebookFile, check_target, output_of, write
 from pybox_kernel.notebook.grading import permitted
+from pybox_kernel.notebook.total_time import DEFAULT_SECONDS, TotalTime, checked_total
 from pybox_kernel.policy import checked_deadline, policy_for
 from pybox_kernel.progress import CellSteps, in_colour
 from pybox_kernel.render.amounts import counted
@@ -66,8 +67,10 @@ class NotebookRun:
         allow_errors: bool,
         engine: session.Wish | None = None,
         graded: bool = False,
+        total_time: TotalTime | None = None,
     ) -> None:
-        """``graded``: what its cells ask for beyond ``standing`` is not heard: see ``grading.permitted``."""
+        """``graded``: what its cells ask for beyond ``standing`` is not heard: see ``grading.permitted``. They have
+        ``total_time`` together."""
         self._cells = [cell for cell in notebook.code_cells if cell.source.strip()]
         self._progress = progress
         self._allow_errors = allow_errors
@@ -79,6 +82,7 @@ class NotebookRun:
             carry=carry,
             engine=lambda: engine or session.wish_of(),
             permitted=(lambda asked: permitted(in_full(asked), standing)) if graded else None,
+            total_time=total_time,
         )
         self._stopped = False
 
@@ -100,7 +104,7 @@ class NotebookRun:
         done = 0
         for number, cell in enumerate(self._cells, 1):
             self._cell = cell
-            self._progress(f"Cell {number} of {len(self._cells)}")
+            self._progress(f"Cell [{number}] of {len(self._cells)}")
             executed = await self._executor.execute(cell.source, number)
             if executed is None:
                 break
@@ -167,6 +171,7 @@ def run_notebook(options: argparse.Namespace) -> int:
     notebook = NotebookFile.read(source)
     check_target(target, source)
     checked_deadline(policy_for(options.image), options.timeout)
+    total_time = total_time_of(options)
     engine = wished(options)
     standing = Options(
         image=options.image,
@@ -187,6 +192,7 @@ def run_notebook(options: argparse.Namespace) -> int:
                 allow_errors=options.allow_errors,
                 engine=engine,
                 graded=options.graded,
+                total_time=total_time,
             )
             ran = asyncio.run(stoppable(run))
     if ran.failure is not None:
@@ -198,6 +204,13 @@ def run_notebook(options: argparse.Namespace) -> int:
     write(target, notebook.to_bytes())
     print(f"Written to {safe_name(str(target), 1000)}.")
     return ran.status
+
+
+def total_time_of(options: argparse.Namespace) -> TotalTime:
+    """Raises OptionError."""
+    if options.total_time is not None:
+        return TotalTime(checked_total(options.total_time))
+    return TotalTime(DEFAULT_SECONDS) if options.graded else TotalTime()
 
 
 async def stoppable(run: NotebookRun) -> Ran:

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 __all__ = [
     "CSV_HEADINGS",
     "HTML_BEGINS",
+    "NUMBERS",
     "CellLine",
     "ClassReport",
     "Kind",
+    "NotGraded",
     "Submission",
     "to_csv",
     "to_html",
@@ -38,6 +40,7 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d",
 LATER: Final = re.compile(rf"(;[\s\"']*)(?=[{re.escape(''.join(FORMULAS))}])")
 """Where one begins for a spreadsheet that parts cells by semicolons, as it does in many countries."""
 MOST_NAMED: Final = 20
+NUMBERS: Final = "Cells are counted from the top, texts too; in brackets stands the number that Jupyter shows."
 
 WORDS: Final[Mapping[Kind, str]] = {
     "well": "ended normally",
@@ -141,10 +144,17 @@ class Submission(NamedTuple):
         return "✓" if all(cell.is_plain for cell in self.cells) else "⚠"
 
 
+class NotGraded(NamedTuple):
+    """A submission of which there is no graded one. Both texts are safe to show."""
+
+    name: str
+    why: str = ""
+    """As sentences; nothing where it is not known."""
+
+
 class ClassReport(NamedTuple):
     submissions: Sequence[Submission]
-    not_graded: Sequence[str] = ()
-    """Names of submissions of which there is no graded one."""
+    not_graded: Sequence[NotGraded] = ()
     left_out: Sequence[str] = ()
 
     @property
@@ -159,7 +169,10 @@ class ClassReport(NamedTuple):
     @property
     def remarks(self) -> Iterator[str]:
         if self.not_graded:
-            yield "Never graded, so without a score (grade again; what was graded stays): " + ", ".join(self.not_graded)
+            yield "Never graded, so without a score (grade again; what was graded stays):"
+        for why in dict.fromkeys(found.why for found in self.not_graded):
+            names = ", ".join(found.name for found in self.not_graded if found.why == why)
+            yield f"    {names}: {why or 'why is not known here; nbgrader says it when it is called again'}"
         if any(found.was_skipped for found in self.submissions):
             skipped = ", ".join(found.title for found in self.submissions if found.was_skipped)
             yield (
@@ -191,7 +204,8 @@ def to_text(report: ClassReport, *, every_cell: bool = False) -> str:
         for row in rows:
             drawn = (text + " " * (width - columns(text)) for text, width in zip(row, widths, strict=True))
             lines.append(f"    {'  '.join(drawn).rstrip()}")
-    remarks = list(report.remarks)
+    numbered = any(line.startswith("    cell ") for line in lines)
+    remarks = [*([NUMBERS] if numbered else []), *report.remarks]
     return "\n".join([*lines, *([""] if remarks else []), *remarks]).rstrip()
 
 
@@ -207,8 +221,8 @@ def to_csv(report: ClassReport) -> str:
             to.writerow(map(as_text, (*whose, cell.cell, *facts)))
         if not found.cells:
             to.writerow(map(as_text, (*whose, "", "", found.in_short, "", "", "", "", "")))
-    for name in report.not_graded:
-        to.writerow(map(as_text, (name, "", "", "", "", "never graded", "", "", "", "", "")))
+    for lacking in report.not_graded:
+        to.writerow(map(as_text, (lacking.name, "", "", "", "", "never graded", "", "", "", "", lacking.why)))
     return written.getvalue()
 
 
@@ -219,7 +233,7 @@ def as_text(text: str) -> str:
 
 def to_html(report: ClassReport) -> str:
     """A page of its own without scripts, links and anything remote, in the reader's own colours, light or dark."""
-    body = [f"<h1>What was run</h1><p>{escape(report.total)}</p>"]
+    body = [f"<h1>What was run</h1><p>{escape(report.total)} {NUMBERS}</p>"]
     body += (f"<p class=remark>{escape(remark)}</p>" for remark in report.remarks)
     body += map(section, report.submissions)
     return HTML_BEGINS + HEAD + "\n".join(body) + "\n</body></html>\n"

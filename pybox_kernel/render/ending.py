@@ -41,6 +41,7 @@ NOT_RUN: Final = {
     "not_sealed": "the box was not sealed as required",
     "box": "its box was not ready",
     "stopped": "you stopped it before it began",
+    "time_is_up": "the notebook's time is up",
 }
 """By the problem's code. Bad input never makes a receipt."""
 

@@ -136,6 +136,7 @@ class Session:
         carry_mode: Mode | None = None,
         values: ValuesAsked | None = None,
         queued: Callable[[int], None] | None = None,
+        refusal: PyBoxError | None = None,
     ) -> RunResult:
         """Runs ``source`` in a fresh sealed box. Raises InputError for a bad program, deadline or file, before anything
         is made. All other trouble is on the receipt. ``earlier`` has the names that cells before this one defined, each
@@ -144,7 +145,8 @@ class Session:
         ``carry``: what earlier ones left goes in, and what this one leaves comes out; ``cell`` is its number there, and
         ``carry_mode`` its own where it does not do as the others. ``values`` are put into the cell's namespace, and
         asked of it: those that came are on the result. Raises OptionError for one that the image cannot make.
-        ``queued`` is told how many runs come before this one, as that changes, where it has to wait for its turn."""
+        ``queued`` is told how many runs come before this one, as that changes, where it has to wait for its turn.
+        With a ``refusal`` nothing is run, and the receipt says why."""
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
         files = checked_inputs(policy, inputs)
@@ -157,6 +159,8 @@ class Session:
         raw = carry if isinstance(carry, CarryIn) else parcel_of(sent) if sent is not None else None
         asked = Program(program, policy, deadline, None, earlier or {}, files, output, raw, mode, sent)
         asked = asked._replace(values=values or ValuesAsked(), wish=self.wish)
+        if refusal is not None:
+            return not_run(asked, refusal)
         try:
             engine = self.engine()
             asked = asked._replace(place=engine.place)
@@ -199,6 +203,7 @@ class Session:
         cell: int | None = None,
         values: ValuesAsked | None = None,
         queued: Callable[[int], None] | None = None,
+        refusal: PyBoxError | None = None,
     ) -> RunResult:
         """As ``run``, for a person: what they ask for is read from what they wrote; paths count from the current
         folder. Raises InputError as well for files that cannot be read, and a folder that is taken."""
@@ -225,6 +230,7 @@ class Session:
             carry_mode=checked_mode(asks.carry) if asks.carry is not None else None,
             values=values,
             queued=queued,
+            refusal=refusal,
         )
         return saved(result, asks.output, base, asks.cell) if asks.output is not None else result
 

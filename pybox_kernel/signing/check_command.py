@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SourceError
+from pybox_kernel.render.class_table import NUMBERS
 from pybox_kernel.safe_display.text import safe_name
 from pybox_kernel.signing.file_check import as_json, check_file, lines_of, read_file, title_of
 from pybox_kernel.signing.keys import KeyRing, SigningKeys, in_groups, read_public
@@ -48,6 +49,8 @@ def check(options: argparse.Namespace) -> int:
         print(json.dumps([one.document for one in found], indent=2))
     else:
         print("\n".join(line for one in found for line in one.lines))
+        if any(len(one.lines) > 1 for one in found):
+            print(NUMBERS)
     return max(one.status for one in found)
 
 

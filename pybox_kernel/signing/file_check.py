@@ -16,12 +16,12 @@ from pybox_kernel.signing.receipt_check import MOST_BYTES, CellCheck, Verdict, c
 from pybox_kernel.signing.run_order import Order, order_of
 
 __all__ = [
-    "MARKS",
     "FileCheck",
     "as_json",
     "check_file",
     "in_words",
     "lines_of",
+    "mark_of",
     "order_lines",
     "read_file",
     "title_of",
@@ -90,8 +90,12 @@ def lines_of(found: FileCheck, where: str = "here") -> Iterator[str]:
     for cell in found.cells:
         number = f"[{cell.number}]" if cell.number is not None else "[ ]"
         begins = f"  {safe_name(cell.begins, 50)}" if cell.begins else ""
-        yield f"  {MARKS[cell.verdict]} cell {cell.place} {number}: {in_words(cell, where)}{begins}"
+        yield f"  {mark_of(cell)} cell {cell.place} {number}: {in_words(cell, where)}{begins}"
     yield from (f"  {line}" for line in order_lines(found))
+
+
+def mark_of(cell: CellCheck) -> str:
+    return "·" if cell.verdict == "unchanged" and cell.is_refusal else MARKS[cell.verdict]
 
 
 def order_lines(found: FileCheck) -> Iterator[str]:
@@ -103,6 +107,8 @@ def order_lines(found: FileCheck) -> Iterator[str]:
 
 
 def in_words(cell: CellCheck, where: str = "here") -> str:
+    if cell.verdict == "unchanged" and cell.is_refusal:
+        return f"refused, so nothing was run (made {where}, unchanged)"
     told = {"unchanged": f"made {where}, unchanged", "not made here": f"not made {where}"}.get(
         cell.verdict, cell.verdict
     )
@@ -123,7 +129,8 @@ def as_json(found: FileCheck) -> dict[str, Any]:
                 "found": list(cell.found),
                 "earlier_key": cell.earlier_key,
                 "made_at": cell.statement.made_at if cell.statement else None,
-                "run": cell.statement.ran.id if cell.statement and cell.statement.ran else None,
+                "run": cell.statement.ran.id if cell.statement and cell.statement.ran and not cell.is_refusal else None,
+                "refused": cell.is_refusal,
             }
             for cell in found.cells
         ],

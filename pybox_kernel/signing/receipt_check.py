@@ -53,7 +53,7 @@ class CellCheck(NamedTuple):
     """Of a code cell."""
 
     place: int
-    """Among the code cells, from 1."""
+    """Among all cells of the notebook, from 1."""
     number: int | None
     """As Jupyter shows it in brackets."""
     begins: str
@@ -64,6 +64,11 @@ class CellCheck(NamedTuple):
     earlier_key: bool = False
     statement: Statement | None = None
     """Of one that is unchanged or altered."""
+
+    @property
+    def is_refusal(self) -> bool:
+        """PyBox says that it ran nothing of it."""
+        return self.statement is not None and self.statement.ran is not None and self.statement.ran.is_refusal
 
 
 # Reading
@@ -115,9 +120,12 @@ def refuse_constant(name: str) -> NoReturn:
 
 def check_cells(document: Mapping[str, Any], ring: KeyRing) -> list[CellCheck]:
     """Of each code cell of a document that ``read_notebook`` gave."""
-    code = [cell for cell in document["cells"] if cell.get("cell_type") == "code"]
     states = widget_states(document["metadata"])
-    return [check_cell(place, cell, ring, states) for place, cell in enumerate(code, 1)]
+    return [
+        check_cell(place, cell, ring, states)
+        for place, cell in enumerate(document["cells"], 1)
+        if cell.get("cell_type") == "code"
+    ]
 
 
 def check_cell(place: int, cell: Mapping[str, Any], ring: KeyRing, states: Mapping[str, Any]) -> CellCheck:

@@ -25,6 +25,7 @@ from pybox_kernel.signing.shown_outputs import digest
 __all__ = [
     "KEY",
     "MOST_OUTPUTS",
+    "NO_RUN",
     "Claim",
     "Panel",
     "Ran",
@@ -49,6 +50,9 @@ MOST_OUTPUTS: Final = 256
 """Under one cell; a run shows at most some 50."""
 
 NOTHING: Final = "-"
+NO_RUN: Final = "0" * 32
+"""In the place of a run's id, where PyBox refused the cell: no box was asked for, and there is no receipt."""
+
 SHORT: Final = 8
 
 CLAIM: Final = re.compile(r"(?P<text>[\x20-\x7e]+) (?P<key>-|[0-9a-f]{32}) (?P<signature>-|[\w-]{86})", re.ASCII)
@@ -83,6 +87,10 @@ class Ran(Model):
     time: Words
     memory: Words
     notes: Words
+
+    @property
+    def is_refusal(self) -> bool:
+        return self.id == NO_RUN
 
 
 class Statement(Model):

@@ -189,7 +189,7 @@ def test_paths_of_the_command_count_from_here_and_those_of_the_notebook_from_its
     first, second, third = desk.result()
     assert first.outputs[0].text == "['secret.txt']\n"
     assert second.outputs[0].text == "['data.txt']\n"
-    assert [output.ename for output in third.outputs] == ["PyBoxNotRun"]
+    assert (kinds(third), third.outputs[0].ename) == (["error", "display_data"], "PyBoxNotRun")
     assert {path.name for path in (here / "results").iterdir()} == {"cell-1", "cell-2"}
     assert (here / "results" / "cell-1" / "made.txt").read_text() == "1"
     assert "1 file saved" in shown
@@ -249,3 +249,21 @@ def test_a_graded_notebook_gets_what_the_command_gives_and_no_more_that_it_asks_
     assert "among them" in theirs.outputs[0].evalue
     assert "2 s at most" in longer.outputs[0].evalue
     assert not (desk.folder / "out").exists()
+
+
+def test_a_graded_notebook_that_has_had_its_time_is_reported_so(desk: Desk, own: Installation) -> None:
+    desk.write("import time\ntime.sleep(0.6)", "while True: pass", "print('too late')", "%pybox recipts")
+    status, shown = desk.run("--graded", "--allow-errors", "--total-time", "1")
+    assert status == 124
+    assert "■ Not run: the notebook's time is up" in shown
+    first, second, third, fourth = desk.result()
+    assert receipt(first).startswith("✓ Ended normally")
+    assert receipt(second).startswith("◷ Stopped at its 2 s limit")
+    assert kinds(third) == ["error", "display_data"]
+    assert third.outputs[0].evalue == "Not run: the notebook's time is up."
+    assert fourth.outputs[-1].data["text/plain"] == "PyBox: Nothing was run."
+    command = [sys.executable, "-m", "pybox_kernel.cli", "report", str(desk.folder / "lesson-run.ipynb")]
+    said = subprocess.run(command, env=own.environment, capture_output=True, text=True, check=True).stdout
+    assert "cell 4 [3]  ✗ Not run: the notebook's time is up." in said
+    assert "cell 5 [4]  ✗ Not run: refused" in said
+    assert "not as made here" not in said

@@ -295,12 +295,12 @@ def well_again(document: Document, keys: SigningKeys) -> None:
     outputs(document, 2)[-1] = outputs(document, 3)[-1]
 
 
-@forged("one cell and its receipt, twice", "Cells 1 and 3 show one and the same run.")
+@forged("one cell and its receipt, twice", "Cells 2 and 4 show one and the same run.")
 def replayed(document: Document, _: SigningKeys) -> None:
     document["cells"].insert(3, deepcopy(document["cells"][1]))
 
 
-@forged("the same cell from an earlier run, in the place of the later one", "Cell 2 ran before cell 1")
+@forged("the same cell from an earlier run, in the place of the later one", "Cell 3 ran before cell 2")
 def of_an_earlier_run(_: Document, keys: SigningKeys) -> Document:
     author, cell = Author(keys), Cell("check()")
     first = author.cell(cell)
@@ -309,17 +309,17 @@ def of_an_earlier_run(_: Document, keys: SigningKeys) -> Document:
     return document
 
 
-@forged("a cell of another notebook", "Cell 2 ran in another session than cell 1.")
+@forged("a cell of another notebook", "Cell 3 ran in another session than cell 2.")
 def of_another_notebook(document: Document, keys: SigningKeys) -> None:
     document["cells"][2] = Author(keys).notebook()["cells"][2]
 
 
-@forged("cells in another order", "Cell 2 ran before cell 1, which stands above it.")
+@forged("cells in another order", "Cell 3 ran before cell 2, which stands above it.")
 def reordered(document: Document, _: SigningKeys) -> None:
     document["cells"][1:3] = reversed(document["cells"][1:3])
 
 
-@forged("a value that no cell here left", "Cell 1 got x from elsewhere")
+@forged("a value that no cell here left", "Cell 2 got x from elsewhere")
 def values_from_elsewhere(document: Document, keys: SigningKeys) -> None:
     link = f"{'1' * 32} 0<x 48 {'x' * 22} 22222222>"
     restated(document, keys, carried=link)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
-from pybox_kernel.classroom.report import find, read
+from pybox_kernel.classroom.report import find, read, why_not_graded
 from pybox_kernel.render.class_table import Submission
 from pybox_kernel.signing.keys import SigningKeys
 from tests.jupyter.conftest import Boxes, gone
@@ -92,13 +92,16 @@ class Refused(NamedTuple):
     written: str
     scores: set[float | None]
     is_graded: bool
+    reported: str
+    """Why there is no score."""
 
 
 @pytest.fixture(scope="module")
 def refused(course: Course, ordinary: Course) -> Refused:
     done = course.autograde("--student", "right", DOCKER_HOST="unix:///nowhere/docker.sock")
     scores = set(course.scores("right").values())
-    return Refused(done.returncode, done.stdout, scores, course.graded("right").exists())
+    [reported] = [why_not_graded(place) for place in find(course.folder).not_graded if place.student == "right"]
+    return Refused(done.returncode, done.stdout, scores, course.graded("right").exists(), reported)
 
 
 @pytest.fixture(scope="module")
@@ -181,10 +184,10 @@ def test_the_report_has_every_cell_as_made_here_after_all_that_nbgrader_did_to_t
     assert {"Stopped at its 2 s limit", "Killed for memory"} <= hungry
 
 
-def test_the_report_says_what_a_cell_that_was_refused_shows_and_that_nothing_vouches_for_it(graded: Course) -> None:
-    [refused] = [cell for cell in reported(graded, "forging").cells if cell.kind == "not known"]
-    assert refused.begins.startswith("%%pybox --timeout 30")
-    assert refused.ended == "Not known; it shows an error: PyBoxNotRun"
+def test_the_report_says_that_a_cell_was_refused_and_why(graded: Course) -> None:
+    [refused] = [cell for cell in reported(graded, "forging").cells if cell.begins.startswith("%%pybox --timeout 30")]
+    assert (refused.ended, refused.receipt) == ("Not run: refused", "as made here")
+    assert refused.notes.startswith("Where it is graded, a cell gets 2 s at most.")
 
 
 def test_feedback_has_no_receipts_where_its_configuration_says_so(graded: Course) -> None:
@@ -257,6 +260,7 @@ def test_where_pybox_cannot_do_its_part_no_score_is_recorded_and_the_next_call_t
     assert refused.status == 1
     assert "no score comes of this" in refused.written
     assert "/nowhere/docker.sock" in refused.written
+    assert "/nowhere/docker.sock" in refused.reported
     assert "There was an error processing assignment 'ps1' for student 'right'" in refused.written
     assert refused.scores == {None}
     assert not refused.is_graded

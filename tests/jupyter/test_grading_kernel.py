@@ -44,6 +44,21 @@ def test_a_cell_that_nbgrader_stops_costs_nobody_a_point(start_kernel: Any, tmp_
         assert ends_without_a_reply(kernel)
 
 
+def test_when_a_notebooks_time_is_up_no_cell_is_run_and_each_says_so(
+    start_kernel: Any, boxes: Any, tmp_path: Path
+) -> None:
+    with start_kernel(tmp_path, arguments=["--PyBoxKernel.total_time=1"], **GRADED) as kernel:
+        kernel.run("import time\ntime.sleep(1)")
+        start = time.time()
+        late = kernel.run("1 + 1")
+        assert (late.error["ename"], late.error["evalue"]) == ("PyBoxNotRun", "Not run: the notebook's time is up.")
+        assert "had 1 s together" in "".join(late.error["traceback"])
+        assert late.receipt_text.startswith("■ Not run: the notebook's time is up.")
+        assert not late.of("execute_result")
+        assert "had 1 s together" in kernel.run("%pybox doctor").error["evalue"]
+        assert boxes.made_since(start) == 0
+
+
 def test_where_nothing_is_graded_a_kernel_outlives_both(start_kernel: Any, tmp_path: Path) -> None:
     arguments = ["--PyBoxKernel.timeout=30", "--PyBoxKernel.input=nowhere.csv"]
     with start_kernel(tmp_path, arguments=arguments) as kernel:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from pybox_kernel.receipt.model import Receipt
+from pybox_kernel.signing.keys import SigningKeys
+from pybox_kernel.signing.receipt_check import CellCheck, check_cells
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("boxes")]
 
@@ -76,10 +78,32 @@ def test_nothing_of_the_notebook_is_put_into_the_line(ordinary: Any) -> None:
 def test_a_near_miss_runs_nothing(ordinary: Any, boxes: Any, cell: str) -> None:
     start = time.time()
     refused = ordinary.run(cell)
-    assert refused.kinds == ["error"]
+    assert [kind for kind in refused.kinds if kind != "display_data"] == ["error"]
     assert refused.error["ename"] == "PyBoxCellError"
     assert ordinary.run("(x, left)").error["ename"] == "NameError"
     assert boxes.made_since(start) == 0
+
+
+@pytest.mark.parametrize("source", ["%%pybox --timout 5\nleft = 1", "%pybox recipts"])
+def test_that_a_cell_was_refused_can_be_checked_later(ordinary: Any, source: str) -> None:
+    refused = ordinary.run(source)
+    assert "Did you mean" in "".join(refused.error["traceback"])
+    [found] = checked(refused, source)
+    assert (found.verdict, found.is_refusal) == ("unchanged", True)
+    [altered] = checked(refused, source + " ")
+    assert altered.found == ("the cell is not the program that ran",)
+
+
+def checked(cell: Any, source: str) -> list[CellCheck]:
+    """As it stands in a file."""
+    shown = [
+        {"output_type": message["msg_type"], **message["content"]}
+        for message in cell.messages
+        if message["msg_type"] in cell.kinds
+    ]
+    number = cell.reply["content"]["execution_count"]
+    there = {"cell_type": "code", "source": source, "execution_count": number, "outputs": shown}
+    return check_cells({"cells": [there], "metadata": {}}, SigningKeys().ring())
 
 
 def test_it_may_be_timed_and_captured(ordinary: Any) -> None:

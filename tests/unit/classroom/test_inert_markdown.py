@@ -34,7 +34,8 @@ texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 def elements(page: str) -> list[str]:
     return re.findall(
-        r"<(?:img|a|script|iframe|svg|style|(?!br )[a-z]+ (?!class=\"language|start=|style=\"text-align))[^>]*>", page
+        r"<(?:img|a|script|iframe|svg|style|(?![bh]r )[a-z]+ (?!class=\"language|start=|style=\"text-align))[^>]*>",
+        page,
     )
 
 

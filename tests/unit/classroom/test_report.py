@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from pybox_kernel.classroom.report import DEEPEST, Place, find, read
+from pybox_kernel.classroom.report import DEEPEST, Place, find, read, why_not_graded
 from pybox_kernel.cli import main
 from pybox_kernel.errors import OptionError
+from pybox_kernel.notebook.no_score import keep
 from pybox_kernel.render.class_table import ClassReport, to_csv, to_html, to_text
 from pybox_kernel.signing.keys import SigningKeys
 from pybox_kernel.signing.statement import Claim, Ran
@@ -78,6 +79,26 @@ def test_of_a_course_of_nbgraders_the_graded_ones_are_reported_and_those_that_we
     assert found.not_graded == [Place(tmp_path / "submitted" / "ben" / "ps1", "ben", "ps1")]
     for folder in ("autograded", "autograded/ada", "autograded/ada/ps1"):
         assert find(tmp_path / folder) == ([Place(graded, "ada", "ps1")], [], [])
+
+
+def test_where_nothing_of_a_course_was_graded_yet_every_submission_is_named_and_why_where_that_is_known(
+    tmp_path: Path,
+) -> None:
+    for student in ("ada", "ben", "cy"):
+        put(tmp_path / "submitted" / student / "ps1" / "a.ipynb")
+    (tmp_path / "submitted" / "cy" / "ps1" / "a.ipynb").write_text("{")
+    (tmp_path / "submitted" / "dee" / "ps1").mkdir(parents=True)
+    (tmp_path / "gradebook.db").touch()
+    keep(tmp_path / "autograded" / "ada" / "ps1", "The engine said \x1b[2Jno.\nGo on.")
+    found = find(tmp_path)
+    assert found.notebooks == found.left_out == []
+    why = {place.student: why_not_graded(place) for place in found.not_graded}
+    assert why.pop("ada").startswith("The engine said \\x1b[2Jno.")
+    assert why == {
+        "ben": "",
+        "cy": "a.ipynb is not a notebook: its text is not the JSON of one.",
+        "dee": "No notebook was submitted.",
+    }
 
 
 def test_in_any_other_folder_a_notebook_is_of_the_folder_it_lies_in_or_of_its_own_name(tmp_path: Path) -> None:

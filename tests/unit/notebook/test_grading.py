@@ -99,10 +99,13 @@ def test_what_whoever_grades_asks_for_and_cannot_have_is_found_before_any_cell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_text("1")
-    check_standing(Options(timeout="30", input=("data.csv",)))
+    check_standing(Options(timeout="30", input=("data.csv",)), 300)
     for wrong in (Options(timeout="31"), Options(timeout="soon"), Options(input=("other.csv",))):
         with pytest.raises(PyBoxError):
-            check_standing(wrong)
+            check_standing(wrong, 300)
+    for total in (0, -1, float("nan")):
+        with pytest.raises(PyBoxError):
+            check_standing(Options(), total)
 
 
 @pytest.mark.parametrize(("said", "graded"), [("autograde", True), ("validate", False), ("", False)])

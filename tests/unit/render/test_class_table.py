@@ -8,7 +8,16 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pybox_kernel.render.class_table import CSV_HEADINGS, CellLine, ClassReport, Submission, to_csv, to_html, to_text
+from pybox_kernel.render.class_table import (
+    CSV_HEADINGS,
+    CellLine,
+    ClassReport,
+    NotGraded,
+    Submission,
+    to_csv,
+    to_html,
+    to_text,
+)
 from tests.receipts import HOSTILE
 
 WELL = CellLine("1 [1]", "def f(n):", "well", "✓", "Ended normally", "0.3 of 2 s", "20 of 128 MB", "", "as made here")
@@ -25,7 +34,7 @@ REPORT = ClassReport(
         Submission("cy", "ps1", "a.ipynb", (NEVER,)),
         Submission("dee", "", "b.ipynb", (), "It is not a notebook."),
     ],
-    not_graded=["eve · ps1"],
+    not_graded=[NotGraded("eve · ps1"), NotGraded("flo · ps1", "No notebook was submitted.")],
     left_out=["fay/a.ipynb: a link"],
 )
 
@@ -41,7 +50,10 @@ TEXT = """\
 ■ cy · ps1 · a.ipynb: no cell of it was run
 ■ dee · b.ipynb: It is not a notebook.
 
-Never graded, so without a score (grade again; what was graded stays): eve · ps1
+Cells are counted from the top, texts too; in brackets stands the number that Jupyter shows.
+Never graded, so without a score (grade again; what was graded stays):
+    eve · ps1: why is not known here; nbgrader says it when it is called again
+    flo · ps1: No notebook was submitted.
 Where no cell was run, the batch was cut off in that notebook, and nbgrader takes it for graded: \
 `nbgrader autograde ASSIGNMENT --student NAME --force` runs it.
 Not looked into: fay/a.ipynb: a link"""
@@ -75,7 +87,7 @@ def test_a_report_on_nothing_says_so() -> None:
 def test_csv_has_a_line_for_each_cell_and_for_each_notebook_without_any() -> None:
     head, *rows = csv.reader(io.StringIO(to_csv(REPORT)))
     assert tuple(head) == CSV_HEADINGS
-    assert len(rows) == 8 + 1 + 1
+    assert len(rows) == 8 + 1 + 2
     assert {len(row) for row in rows} == {len(CSV_HEADINGS)}
     assert rows[5][:4] == ["ben", "ps1", "a.ipynb", "4 [4]"]
     assert rows[5][5:] == [
@@ -94,7 +106,7 @@ def test_no_text_in_csv_is_a_formula_to_a_spreadsheet(sign: str) -> None:
     text = f"{sign}cmd|' /C calc'!A0,\"\n{sign}1"
     cell = CellLine(*(text if name not in ("kind", "mark") else WELL[n] for n, name in enumerate(CellLine._fields)))
     found = Submission(text, text, text, (cell,))
-    report = ClassReport([found, found._replace(cells=(), problem=text)], [text])
+    report = ClassReport([found, found._replace(cells=(), problem=text)], [NotGraded(text, text)])
     rows = list(csv.reader(io.StringIO(to_csv(report), newline="")))
     assert len(rows) == 4
     assert not [field for row in rows for field in row if field.startswith(sign)]
@@ -104,7 +116,7 @@ def test_the_page_has_no_script_no_link_and_nothing_remote_whatever_the_texts_ar
     cell = WELL._replace(**dict.fromkeys([name for name in CellLine._fields if name != "kind"], HOSTILE))
     found = Submission(HOSTILE, HOSTILE, HOSTILE, (cell,), HOSTILE)
     seen = Seen()
-    seen.feed(to_html(ClassReport([found], [HOSTILE], [HOSTILE])))
+    seen.feed(to_html(ClassReport([found], [NotGraded(HOSTILE, HOSTILE)], [HOSTILE])))
     table = {"code", "table", "tr", "th", "td"}
     assert seen.tags <= {"html", "head", "meta", "title", "style", "body", "h1", "p", "details", "summary", "b", *table}
     assert seen.attributes <= {"lang", "charset", "http-equiv", "content", "class", "scope"}

@@ -13,7 +13,9 @@ from pybox_kernel.cli import main
 from pybox_kernel.errors import InputError
 from pybox_kernel.notebook import answers
 from pybox_kernel.notebook.commands import Options, command_of
+from pybox_kernel.notebook.failures import Failure
 from pybox_kernel.notebook.session_receipts import SessionReceipts
+from pybox_kernel.render.class_table import NUMBERS
 from pybox_kernel.sessions.session import Wish
 from pybox_kernel.signing.keys import SigningKeys
 from tests.statements import LESSON, Author, Cell
@@ -55,10 +57,11 @@ def test_what_was_made_here_is_said_cell_by_cell(capsys: Any) -> None:
         0,
         [
             "✓ lesson.ipynb: made here, in this order, and unchanged (4 cells)",
-            "  ✓ cell 1 [1]: made here, unchanged  print('one')",
-            "  ✓ cell 2 [2]: made here, unchanged  print('two'); 1/0",
-            "  ✓ cell 3 [3]: made here, unchanged  %pybox use",
-            "  ✓ cell 4 [4]: made here, unchanged  import sys",
+            "  ✓ cell 2 [1]: made here, unchanged  print('one')",
+            "  ✓ cell 3 [2]: made here, unchanged  print('two'); 1/0",
+            "  ✓ cell 4 [3]: made here, unchanged  %pybox use",
+            "  ✓ cell 5 [4]: made here, unchanged  import sys",
+            NUMBERS,
         ],
     )
 
@@ -77,14 +80,42 @@ def test_what_was_altered_moved_or_not_made_here_is_said_and_ends_with_1(capsys:
         1,
         [
             "■ lesson.ipynb: 3 cells not as made here, not run in this order",
-            "  ■ cell 1 [1]: altered: output 1, what it printed, was changed  print('one')",
-            "  ✓ cell 2 [3]: made here, unchanged  %pybox use",
-            "  ✓ cell 3 [2]: made here, unchanged  print('two'); 1/0",
-            "  ■ cell 4 [4]: not made here: the signature of its receipt does not fit  import sys",
-            "  ⚠ cell 5 [ ]: no receipt: nothing vouches for what it shows  \\x1b]0;x\\x07\\x1b[2J\\u202e✓ made here",
-            "  ■ Cell 3 ran before cell 2, which stands above it.",
+            "  ■ cell 2 [1]: altered: output 1, what it printed, was changed  print('one')",
+            "  ✓ cell 3 [3]: made here, unchanged  %pybox use",
+            "  ✓ cell 4 [2]: made here, unchanged  print('two'); 1/0",
+            "  ■ cell 5 [4]: not made here: the signature of its receipt does not fit  import sys",
+            "  ⚠ cell 6 [ ]: no receipt: nothing vouches for what it shows  \\x1b]0;x\\x07\\x1b[2J\\u202e✓ made here",
+            "  ■ Cell 4 ran before cell 3, which stands above it.",
+            NUMBERS,
         ],
     )
+
+
+REFUSED = Cell("%pybox recipts", refused=Failure("PyBoxNotRun", "There is no such command.", ["There is none."]))
+
+
+def test_a_cell_that_was_refused_is_no_alarm_while_it_shows_that_and_nothing_else(capsys: Any) -> None:
+    document = lesson("lesson.ipynb", LESSON[0], REFUSED)
+    status, shown = ran("check", "lesson.ipynb", capsys=capsys)
+    assert (status, shown.splitlines()) == (
+        0,
+        [
+            "✓ lesson.ipynb: made here, in this order, and unchanged (2 cells)",
+            "  ✓ cell 2 [1]: made here, unchanged  print('one')",
+            "  · cell 3 [2]: refused, so nothing was run (made here, unchanged)  %pybox recipts",
+            NUMBERS,
+        ],
+    )
+    document["cells"][2]["outputs"].insert(0, {"output_type": "stream", "name": "stdout", "text": "42"})
+    written(document)
+    status, shown = ran("check", "lesson.ipynb", capsys=capsys)
+    assert status == 1
+    assert "  ■ cell 3 [2]: altered: what it printed was added  %pybox recipts" in shown.splitlines()
+    document["cells"][2]["outputs"] = document["cells"][2]["outputs"][1:2]
+    written(document)
+    status, shown = ran("check", "lesson.ipynb", capsys=capsys)
+    assert status == 1
+    assert "  ⚠ cell 3 [2]: no receipt: nothing vouches for what it shows  %pybox recipts" in shown.splitlines()
 
 
 def test_a_notebook_without_receipts_is_none_that_was_made_here(capsys: Any) -> None:
@@ -110,6 +141,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_checked(folder: 
         "■ folder.ipynb: Is a directory. Name a notebook that was saved.",
         "■ missing.ipynb: No such file or directory. Name a notebook that was saved.",
         "✓ lesson.ipynb: made here, in this order, and unchanged (4 cells)",
+        NUMBERS,
     ]
     status, shown = ran("check", "--json", *names, capsys=capsys)
     *bad, good = json.loads(shown)
@@ -131,7 +163,14 @@ def test_it_is_there_as_json(capsys: Any) -> None:
     assert made_at.endswith("Z")
     assert run == "0123456789abcdef0123456789abcdef"
     said = "the cell is not the program that ran"
-    assert first == {"cell": 1, "number": 1, "verdict": "altered", "found": [said], "earlier_key": False}
+    assert first == {
+        "cell": 2,
+        "number": 1,
+        "verdict": "altered",
+        "found": [said],
+        "earlier_key": False,
+        "refused": False,
+    }
 
 
 def test_what_another_computer_made_is_checked_with_its_public_key(tmp_path: Path, capsys: Any) -> None:
@@ -144,7 +183,7 @@ def test_what_another_computer_made_is_checked_with_its_public_key(tmp_path: Pat
         0,
         [
             "✓ lesson.ipynb: made there, in this order, and unchanged (4 cells)",
-            "  ✓ cell 1 [1]: made there, unchanged  print('one')",
+            "  ✓ cell 2 [1]: made there, unchanged  print('one')",
         ],
     )
     status, shown = ran("check", "--key", "lesson.ipynb", "lesson.ipynb", capsys=capsys)

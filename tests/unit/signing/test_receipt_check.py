@@ -65,7 +65,7 @@ IN_ORDER = Order((), 0)
 def test_what_was_made_here_is_unchanged_and_in_order(lesson: bytes, ring: KeyRing) -> None:
     cells, order = checked(json.loads(lesson), ring)
     assert [(cell.verdict, cell.found, cell.earlier_key) for cell in cells] == [("unchanged", (), False)] * 4
-    assert [(cell.place, cell.number) for cell in cells] == [(1, 1), (2, 2), (3, 3), (4, 4)]
+    assert [(cell.place, cell.number) for cell in cells] == [(2, 1), (3, 2), (4, 3), (5, 4)]
     assert order == IN_ORDER
 
 
