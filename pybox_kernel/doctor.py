@@ -10,7 +10,9 @@ from typing import Literal, NamedTuple
 from jupyter_client.kernelspec import KernelSpecManager
 
 from pybox_kernel.boxes.journal import give_back, left_entries
-from pybox_kernel.boxes.refused_boxes import refused_lately
+from pybox_kernel.boxes.number_settings import MOST_DIGITS, misread
+from pybox_kernel.boxes.refused_boxes import failed_lately, refused_lately
+from pybox_kernel.boxes.turns import at_once
 from pybox_kernel.boxes.waiting_places import Places, bounds_of_user
 from pybox_kernel.engine import Engine, EngineFacts, EngineVersions, Place
 from pybox_kernel.errors import EngineError, OptionError, PyBoxError
@@ -49,6 +51,7 @@ def examine(engine_of: Callable[[], Engine], home: Path, kernel_name: str) -> tu
     findings.append(of_kernelspec(kernel_name))
     findings.append(of_leftovers(home))
     findings.append(of_boxes_in_advance(home))
+    findings += of_numbers()
     findings += of_key(home)
     if sys.platform == "linux":
         findings.append(of_machine(home))
@@ -238,11 +241,33 @@ def of_boxes_in_advance(home: Path) -> Finding:
             f"on {last.at:%Y-%m-%d}: {safe_name(last.why, 300)}",
             "Something else on this computer acts on PyBox's boxes: find out what.",
         )
+    if failed := failed_lately(home):
+        last = failed[-1]
+        return Finding(
+            "boxes in advance",
+            "warning",
+            f"something kept PyBox from making them {counted(len(failed), 'time')}; the last, on {last.at:%Y-%m-%d}: "
+            f"{safe_name(last.why, 300)}",
+            "Cells run all the same, and each waits for its own box. Restart the kernel if that goes on.",
+        )
     if bounds.boxes == 0:
         return Finding("boxes in advance", "ok", "none are made (PYBOX_POOL=0)", "")
     held = Places(home, bounds).held()
     found = f"{held.boxes} of at most {bounds.boxes} wait now, with {held.mib} of at most {bounds.mib} MB"
     return Finding("boxes in advance", "ok", found, "")
+
+
+def of_numbers() -> Iterator[Finding]:
+    """Nothing where all that is set can be read."""
+    bounds = bounds_of_user()
+    for name, used in (("PYBOX_POOL", bounds.boxes), ("PYBOX_POOL_MB", bounds.mib), ("PYBOX_AT_ONCE", at_once())):
+        if (text := misread(name)) is not None:
+            yield Finding(
+                name,
+                "warning",
+                f"it is set to “{safe_name(text, 40)}”, which is no whole number, so {used} is used",
+                f"Set it to a whole number, 0 or more, of at most {MOST_DIGITS} digits, or not at all.",
+            )
 
 
 def of_machine(home: Path) -> Finding:

@@ -192,7 +192,7 @@ class LockedFolder:
 
     def runs(self) -> list[str]:
         """The runs of all entries, read from their file names. What is named otherwise is not this journal's."""
-        return sorted(path.stem for path in self.folder.glob("*.json") if is_token(path.stem))
+        return [path.stem for path in listed(self.folder, "*.json") if is_token(path.stem)]
 
     def release(self) -> None:
         """Gives the lock back and leaves the folder. Idempotent."""
@@ -281,9 +281,17 @@ class DeadSession(LockedFolder):
 
 def dead_sessions(home: Path) -> Iterator[DeadSession]:
     """Every session folder in ``home`` whose lock nobody holds, claimed; the caller closes each."""
-    for folder in sorted((home / "sessions").glob("*")):
+    for folder in listed(home / "sessions", "*"):
         if is_token(folder.name) and (claimed := DeadSession.claim(folder)) is not None:
             yield claimed
+
+
+def listed(folder: Path, pattern: str) -> list[Path]:
+    """None where the folder cannot be read now: what is in it is found by a later sweep."""
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:
+        return []
 
 
 def left_entries(home: Path) -> int:

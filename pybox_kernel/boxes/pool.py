@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import Final
 
+from pybox_kernel.boxes.shelf import Kept, Kind, Shelf
 from pybox_kernel.boxes.waiting_box import WaitingBox
-from pybox_kernel.boxes.waiting_places import Place, Places
+from pybox_kernel.boxes.waiting_places import Places
 from pybox_kernel.errors import BoxEnded, EngineError, PyBoxError, Stopped
-from pybox_kernel.policy import STDLIB, Policy
 from pybox_kernel.receipt.timeline import Timeline
 from pybox_kernel.seal.spec import WAITING_SECONDS
 from pybox_kernel.stop import Stop
 
-__all__ = ["Kind", "Pool"]
+__all__ = ["Pool"]
 
 MOST_OF_A_KIND: Final = 12
 MOST_KINDS: Final = 2
@@ -42,41 +40,13 @@ OLDEST_SECONDS: Final = 0.8 * WAITING_SECONDS
 TICK_SECONDS: Final = 1.0
 """From one look at the waiting boxes to the next."""
 FAILED_SECONDS: Final = 20.0
-"""Before another of a kind that could not be made is tried."""
-MIB_OF_STDLIB: Final = 16
-MIB_OF_OTHERS: Final = 90
-"""What a box takes while it waits, as ``make bench`` measures it."""
-
-
-class Kind(NamedTuple):
-    image_id: str
-    policy: Policy
-
-    @property
-    def mib(self) -> int:
-        return MIB_OF_STDLIB if self.policy.image == STDLIB.image else MIB_OF_OTHERS
-
-
-class Kept(NamedTuple):
-    waiting: WaitingBox
-    place: Place
-
-
-@dataclass
-class Shelf:
-    """The boxes of one kind."""
-
-    kind: Kind
-    boxes: deque[Kept] = field(default_factory=deque)
-    wanted: int = 1
-    burst: int = 0
-    not_before: float = 0.0
-    """When the next may be made."""
+"""Before another of a kind that could not be made is tried, and before this goes on after a fault of its own."""
 
 
 class Pool:
     """``make`` returns a box that is ready, or raises PyBoxError and leaves none; none is begun while ``busy``.
-    ``refused`` is told how a box that waited was not as required any more. Thread-safe; ``close`` ends all that wait.
+    ``refused`` is told how a box that waited was not as required any more, and ``failed`` what kept the thread that
+    makes them from its work, at which it goes on after a while. Thread-safe; ``close`` ends all that wait.
     """
 
     def __init__(
@@ -85,17 +55,21 @@ class Pool:
         places: Places,
         busy: Callable[[], bool],
         refused: Callable[[PyBoxError], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         self._make = make
         self._busy = busy
         self._places = places
         self._refused = refused
+        self._failed = failed
         self._changed = threading.Condition()
         self._shelves: list[Shelf] = []
         """The last asked for is the first."""
         self._gone: list[Kept] = []
         """To be ended and removed."""
         self._making: Shelf | None = None
+        self._measured: dict[Kind, int] = {}
+        """MiB that the last box of a kind took."""
         self._cells = 0
         self._programs = 0
         """Of the cells, those whose program is still to come, or runs."""
@@ -206,8 +180,10 @@ class Pool:
 
     def _start(self) -> None:
         if self._thread is None and not self._closing.is_set():
-            self._thread = threading.Thread(target=self._work, name="ready boxes", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="ready boxes", daemon=True)
+            with suppress(RuntimeError):  # no room for another thread now: the next cell tries again
+                thread.start()
+                self._thread = thread
         self._changed.notify_all()
 
     # The thread of a cell
@@ -221,8 +197,12 @@ class Pool:
             self._start()
             if not shelf.boxes and self._making is shelf:
                 with timeline.step("waited for a box"):
-                    while not shelf.boxes and self._making is shelf and not stop.is_set():
-                        self._changed.wait(0.02)
+                    shelf.awaited += 1
+                    try:
+                        while not shelf.boxes and self._making is shelf and not stop.is_set():
+                            self._changed.wait(0.02)
+                    finally:
+                        shelf.awaited -= 1
             if stop.is_set():
                 raise Stopped("Stopped before the program started.", "Run the cell again.")
             return shelf.boxes.popleft() if shelf.boxes else None
@@ -235,8 +215,15 @@ class Pool:
     # The thread that makes them
 
     def _work(self) -> None:
-        while (job := self._next_job()) is not None:
-            job()
+        while not self._closing.is_set():
+            try:
+                while (job := self._next_job()) is not None:
+                    job()
+            except Exception as error:  # whatever it is, it is not to keep the cells that come later from their boxes
+                with suppress(Exception):
+                    self._failed(error)
+                with self._changed:
+                    self._changed.wait_for(self._closing.is_set, FAILED_SECONDS)
 
     def _next_job(self) -> Callable[[], None] | None:
         """Waits until there is something to do; None at the end."""
@@ -285,13 +272,15 @@ class Pool:
                     self._gone.append(kept)
 
     def _add_to(self, shelf: Shelf) -> None:
+        busy, fits, place, kept = self._busy(), False, None, None
         with self._changed:
             self._making = shelf
-        place = kept = None
+        mib = self._measured.get(shelf.kind, shelf.kind.usual_mib)
         try:
-            place = None if self._busy() else self._places.take(shelf.kind.mib, more=bool(shelf.boxes))
+            place = None if busy else self._places.take(mib, more=bool(shelf.boxes))
             if place is not None:
                 kept = Kept(self._make(shelf.kind, self._closing), place)
+                fits = self._measure(shelf.kind, kept, mib)
         except PyBoxError:
             pass  # a cell that asks for such a box meets the same, and says it
         finally:
@@ -299,15 +288,33 @@ class Pool:
                 place.release()
             with self._changed:
                 self._making = None
-                if kept is None:
-                    shelf.not_before = time.monotonic() + (TICK_SECONDS if place is None else FAILED_SECONDS)
-                elif shelf in self._shelves and shelf.wanted:
-                    shelf.boxes.append(kept)
-                else:
-                    self._gone.append(kept)
+                failed = kept is None and place is not None
+                if not fits:
+                    shelf.not_before = time.monotonic() + (FAILED_SECONDS if failed else TICK_SECONDS)
+                if not (fits or failed or busy):
+                    self._make_room(shelf)
+                if kept is not None:
+                    used = shelf in self._shelves and (shelf.awaited or (fits and shelf.wanted))
+                    (shelf.boxes if used else self._gone).append(kept)
                 self._changed.notify_all()
 
+    def _measure(self, kind: Kind, kept: Kept, thought: int) -> bool:
+        """What the box takes counts from here on, also for the next of its kind; whether there is room for so much."""
+        took = kept.waiting.mib or thought
+        self._measured[kind] = took
+        return took == thought or self._places.count(kept.place, took)
+
+    def _make_room(self, shelf: Shelf) -> None:
+        """For the first box of the kind that was asked for last, one of another kind goes, where that may help."""
+        others = [other for other in self._shelves if other is not shelf and other.boxes]
+        least = self._measured.get(shelf.kind, shelf.kind.usual_mib)
+        if others and shelf is self._shelves[0] and not shelf.boxes and self._places.have(least):
+            self._gone.append(others[-1].boxes.popleft())
+            others[-1].wanted = len(others[-1].boxes)
+
     def _destroy(self, kept: Kept) -> None:
-        kept.waiting.end()
-        kept.waiting.destroy()
-        kept.place.release()
+        try:
+            kept.waiting.end()
+            kept.waiting.destroy()
+        finally:
+            kept.place.release()

@@ -20,6 +20,7 @@ from math import inf
 from pathlib import Path
 from typing import Final
 
+from pybox_kernel.boxes.number_settings import number_setting
 from pybox_kernel.errors import BoxError, Stopped
 from pybox_kernel.file_lock import file_lock, file_lock_now
 from pybox_kernel.own_descriptors import given_up, keep_to_oneself
@@ -45,10 +46,7 @@ SELDOM_SECONDS: Final = 0.3
 def at_once() -> int:
     """How many programs of a user may run at once: ``PYBOX_AT_ONCE`` where that is a whole number (0 for any number),
     else as many as leave each a fair part of this computer's processors."""
-    text = os.environ.get("PYBOX_AT_ONCE", "").strip()
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return int(text)
-    return max(LEAST_AT_ONCE, AT_ONCE_A_CORE * (os.cpu_count() or 1))
+    return number_setting("PYBOX_AT_ONCE", max(LEAST_AT_ONCE, AT_ONCE_A_CORE * (os.cpu_count() or 1)))
 
 
 class Turns:

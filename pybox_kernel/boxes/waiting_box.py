@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from pybox_kernel.boxes.box import Box
 from pybox_kernel.boxes.line import Line
-from pybox_kernel.errors import BoxEnded, BoxError, EngineError
+from pybox_kernel.errors import BoxEnded, BoxError, EngineError, PyBoxError
+from pybox_kernel.policy import MIB
 from pybox_kernel.receipt.model import Step, Waited
 from pybox_kernel.receipt.timeline import Timeline
 from pybox_kernel.stop import Stop
@@ -85,6 +86,13 @@ class WaitingBox:
                 raise BoxError(f"The box was not ready within {seconds:g} s.", "Try again when less is running.")
 
     @property
+    def mib(self) -> int | None:
+        """The most memory that it has taken since it was made, up to the last look, as the kernel counts it (what it
+        was the first to read of its image included), in whole MiB, rounded up. None where that is not known."""
+        peak = self.box.sight.meters().memory_peak_bytes if self.box.sight is not None else None
+        return -(-peak // MIB) if isinstance(peak, int) else None
+
+    @property
     def can_be_seen(self) -> bool:
         """By a witness outside of it, now and again."""
         return self.box.sight is not None and bool(self.box.sight.folders)
@@ -93,7 +101,7 @@ class WaitingBox:
         """Still connected, and has said nothing since it was ready."""
         try:
             return not self.line.frames(0.0) and not self.line.closed
-        except BoxError:
+        except (PyBoxError, OSError, ValueError):  # the last two of a line whose descriptor is gone
             return False
 
     def look_again(self, stop: Stop) -> None:

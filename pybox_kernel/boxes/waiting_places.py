@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pybox_kernel.boxes.number_settings import number_setting
 from pybox_kernel.file_lock import file_lock
 from pybox_kernel.own_descriptors import given_up, keep_to_oneself
 
@@ -35,12 +36,8 @@ class Bounds(NamedTuple):
 
 def bounds_of_user() -> Bounds:
     """``PYBOX_POOL`` boxes (0 for none) of ``PYBOX_POOL_MB`` MiB together, where these are set to whole numbers."""
-    return Bounds(min(HIGHEST, wish("PYBOX_POOL", MOST_BOXES)), wish("PYBOX_POOL_MB", MOST_MIB))
-
-
-def wish(name: str, otherwise: int) -> int:
-    text = os.environ.get(name, "").strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+    boxes = number_setting("PYBOX_POOL", MOST_BOXES)
+    return Bounds(min(HIGHEST, boxes), number_setting("PYBOX_POOL_MB", MOST_MIB))
 
 
 class Place:
@@ -49,6 +46,11 @@ class Place:
     def __init__(self, lock: int) -> None:
         self._lock = lock
         keep_to_oneself(lock)
+
+    def count(self, mib: int) -> None:
+        """The box takes so much. Raises OSError."""
+        text = b"%d" % mib
+        os.ftruncate(self._lock, os.pwrite(self._lock, text, 0))
 
     def release(self) -> None:
         lock, self._lock = self._lock, -1
@@ -75,6 +77,18 @@ class Places:
                 if found.held.boxes < most.boxes and found.held.mib + mib <= most.mib:
                     return self._hold(found.free, mib)
         return None
+
+    def have(self, mib: int) -> bool:
+        """Whether there is a place for one box of ``mib`` MiB where no other waits."""
+        return self._bounds.boxes > 0 and mib <= self._bounds.mib
+
+    def count(self, place: Place, mib: int) -> bool:
+        """The box in ``place`` takes ``mib`` MiB, whatever was thought before; whether that is not too much with all
+        others. Where it is, the place is to be released."""
+        with suppress(OSError), self._locked():
+            place.count(mib)
+            return self._scan().held.mib <= self._bounds.mib
+        return False
 
     def held(self) -> Bounds:
         """How many boxes wait now, and their MiB together."""
@@ -119,8 +133,7 @@ class Places:
         place = Place(lock)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(lock, 0)
-            os.write(lock, b"%d" % mib)
+            place.count(mib)
         except OSError:
             place.release()
             raise

@@ -6,6 +6,7 @@ build the image by the recorded recipe. Reading is strict: a file that is not as
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -129,6 +130,11 @@ class ImageStore:
             where = ".".join(str(part) for part in first["loc"]) or "the whole file"
             raise self._unusable(f"{first['msg']} (at: {where})") from error
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):  # which says nothing of the file
+                raise SetupError(
+                    f"The record of images, {self.path}, cannot be opened: {error.strerror}.",
+                    "Close files or notebooks that are not needed, then try again.",
+                ) from error
             raise self._unusable(error.strerror or str(error)) from error
         return {image.name: image for image in found}
 

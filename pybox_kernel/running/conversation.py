@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Final, Literal
 
-from pybox_kernel import counters
 from pybox_kernel.boxes.waiting_box import WaitingBox
 from pybox_kernel.counters import Meters, Unread
 from pybox_kernel.errors import BoxError
@@ -214,14 +213,10 @@ class Conversation:
         sight, witness = self._box.sight, self._box.witness
         if sight is None:
             return None
-        texts = sight.texts
-        if fresh:
-            found = witness.meters(sight.folders) if witness is not None and sight.folders else None
-            if found is None:
-                return None
-            texts = found
-        plain = {name.removeprefix("cgroup:"): text for name, text in texts.items()}
-        return counters.read_meters(plain, 1 if not sight.folders or "memory" in sight.folders else 2)
+        if not fresh:
+            return sight.meters()
+        found = witness.meters(sight.folders) if witness is not None and sight.folders else None
+        return None if found is None else sight.meters(found)
 
     # The line
 

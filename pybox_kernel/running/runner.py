@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from pybox_kernel.boxes.box import Box, fresh_identity
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.boxes.pool import Kind, Pool
+from pybox_kernel.boxes.pool import Pool
+from pybox_kernel.boxes.shelf import Kind
 from pybox_kernel.boxes.waiting_box import WaitingBox
 from pybox_kernel.carry.groups import TakenOut
 from pybox_kernel.engine import Engine

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from pybox_kernel.counters import Meters, read_meters
 from pybox_kernel.engine import Connection
 from pybox_kernel.errors import BoxError, PyBoxError
 from pybox_kernel.inside import witness as reading
@@ -41,6 +42,12 @@ class Sight(NamedTuple):
     started: str | None = None
     """When the process started, in the kernel's own count (proc_pid_stat(5), field 22); with its boot id and its pid it
     is one process and no other."""
+
+    def meters(self, texts: Mapping[str, str | None] | None = None) -> Meters:
+        """The box's meters as they were then, or in ``texts`` that its folders gave since."""
+        found = self.texts if texts is None else texts
+        plain = {name.removeprefix("cgroup:"): text for name, text in found.items()}
+        return read_meters(plain, 1 if not self.folders or "memory" in self.folders else 2)
 
 
 class Host(NamedTuple):

@@ -7,18 +7,20 @@ from collections.abc import Callable
 
 from pybox_kernel.boxes.box import Box, fresh_identity
 from pybox_kernel.boxes.journal import Journal, new_token
-from pybox_kernel.boxes.pool import Kind, Pool
-from pybox_kernel.boxes.refused_boxes import note_refused
+from pybox_kernel.boxes.pool import Pool
+from pybox_kernel.boxes.refused_boxes import note_failed, note_refused
+from pybox_kernel.boxes.shelf import Kind
 from pybox_kernel.boxes.turns import Turns, at_once
 from pybox_kernel.boxes.waiting_box import WaitingBox
 from pybox_kernel.boxes.waiting_places import Places, bounds_of_user
 from pybox_kernel.engine import Engine
-from pybox_kernel.errors import BoxError, PyBoxError
+from pybox_kernel.errors import BoxError
 from pybox_kernel.images.store import ImageStore, RecordedImage, require
 from pybox_kernel.policy import Policy, policy_for
 from pybox_kernel.receipt.timeline import Timeline
 from pybox_kernel.seal.spec import WAITING_SECONDS
 from pybox_kernel.seal.witness import Witness
+from pybox_kernel.sessions.own_process import OwnProcess
 from pybox_kernel.sessions.witness import SessionWitness
 from pybox_kernel.stop import Stop
 
@@ -30,6 +32,7 @@ class SessionBoxes:
     ``PYBOX_POOL`` allows, and no more run at once over all such sessions of the user than ``PYBOX_AT_ONCE``."""
 
     def __init__(self, journal: Journal, engine: Callable[[], Engine], *, in_advance: bool) -> None:
+        self.own_process = OwnProcess()
         self._journal = journal
         self._engine = engine
         self._store = ImageStore(journal.home)
@@ -42,7 +45,13 @@ class SessionBoxes:
         bounds = bounds_of_user()
         if in_advance and bounds.boxes:
             places = Places(journal.home, bounds)
-            self.pool = Pool(self._make_waiting, places, self.turns.all_taken, self._refused)
+            self.pool = Pool(
+                self._make_waiting,
+                places,
+                self.turns.all_taken,
+                lambda error: note_refused(journal.home, error),
+                lambda error: note_failed(journal.home, error),
+            )
 
     def recorded(self, engine: Engine, policy: Policy) -> RecordedImage:
         """The image to make a box from. Where a box of it waits, and the record is as it was when the image was
@@ -65,6 +74,7 @@ class SessionBoxes:
     def expect(self, image: str) -> None:
         """Has a box of ``image`` made for the first cell, if boxes are made in advance and there is such an image.
         Raises PyBoxError."""
+        self.own_process.require()
         policy = policy_for(image)
         recorded = self._store.load().get(image) if self.pool is not None else None
         if self.pool is not None and recorded is not None:
@@ -72,6 +82,7 @@ class SessionBoxes:
 
     def waiting(self) -> int:
         """How many are ready for the next cells."""
+        self.own_process.require()
         return self.pool.waiting() if self.pool is not None else 0
 
     def close(self) -> None:
@@ -97,6 +108,3 @@ class SessionBoxes:
             waiting.destroy()
             raise
         return waiting
-
-    def _refused(self, error: PyBoxError) -> None:
-        note_refused(self._journal.home, error)

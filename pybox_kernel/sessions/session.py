@@ -92,7 +92,8 @@ class Session:
     """Runs programs, each in a box of its own. Thread-safe; close it, or use it as a context manager.
 
     A session that is killed leaves nothing running: its boxes end with its connections, and the next session of this
-    installation removes and reports whatever is left.
+    installation removes and reports whatever is left. It belongs to the process that opened it: in one that was forked
+    from that, ``close`` does nothing, and whatever would use its boxes raises InputError.
     """
 
     def __init__(
@@ -147,6 +148,7 @@ class Session:
         asked of it: those that came are on the result. Raises OptionError for one that the image cannot make.
         ``queued`` is told how many runs come before this one, as that changes, where it has to wait for its turn.
         With a ``refusal`` nothing is run, and the receipt says why."""
+        self._boxes.own_process.require()
         program = checked_source(policy, source)
         deadline = checked_deadline(policy, deadline_seconds)
         files = checked_inputs(policy, inputs)
@@ -244,6 +246,7 @@ class Session:
 
     def sweep(self) -> Sweep:
         """Removes what dead sessions left. Raises EngineError only for an address that is not used."""
+        self._boxes.own_process.require()
         return leftovers.sweep(self.engine(), self._journal, ended_since)
 
     def _sweep_once(self, engine: Engine) -> tuple[str, ...]:
@@ -275,6 +278,8 @@ class Session:
     def close(self) -> None:
         """Ends the processes and boxes it started, and gives the session's lock back. Idempotent. Runs must have
         ended."""
+        if not self._boxes.own_process.is_this():
+            return
         self._boxes.close()
         self._html_cleaner.close()
         self._journal.close()

@@ -24,29 +24,10 @@ from pybox_kernel.receipt.model import Receipt
 from pybox_kernel.seal import spec as seal
 from pybox_kernel.sessions.session import Session, Stop
 from tests.boxes.conftest import Installation
+from tests.boxes.in_advance import OWNER, WAIT, run, until, waited
 from tests.conftest import Outside
 
 pytestmark = pytest.mark.engine
-
-WAIT = 30.0
-
-
-def until(holds: Callable[[], bool], seconds: float = WAIT) -> None:
-    limit = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < limit, f"not within {seconds} s"
-        time.sleep(0.02)
-
-
-def run(session: Session, source: str = "print(1)", **asks: float) -> Receipt:
-    receipt = session.run(source, **asks).receipt  # type: ignore[arg-type]
-    assert receipt.ok, receipt.to_json(indent=1)
-    assert receipt.observed.box.removed is True
-    return receipt
-
-
-def waited(session: Session, number: int = 1) -> None:
-    until(lambda: session.waiting() >= number)
 
 
 @pytest.fixture(autouse=True)
@@ -396,7 +377,7 @@ def test_a_box_that_has_waited_for_long_is_replaced(
     waited(ready)
 
 
-@pytest.mark.parametrize(("boxes", "mib"), [("1", "512"), ("16", "31")])
+@pytest.mark.parametrize(("boxes", "mib"), [("1", "512"), ("16", "20")])
 def test_the_bounds_are_those_of_all_sessions_together(
     boxes: str, mib: str, own: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -438,20 +419,6 @@ def test_a_cell_that_is_stopped_while_its_box_is_made_does_not_start(own: Instal
 
 
 # The end
-
-
-OWNER = """
-import os, signal, time
-from pybox_kernel.boxes.journal import Journal, home_folder
-from pybox_kernel.sessions.session import Session
-session = Session(Journal(home_folder()), in_advance=True)
-for _ in range(2):
-    assert session.run("print(1)").receipt.ok
-while session.waiting() < 2:
-    time.sleep(0.02)
-print("waiting", flush=True)
-time.sleep(60)
-"""
 
 
 def test_the_boxes_of_a_session_that_is_killed_end_at_once(own: Installation, outside: Outside) -> None:

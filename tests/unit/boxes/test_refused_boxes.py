@@ -5,7 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pybox_kernel.boxes.refused_boxes import LATELY, LONGEST_WHY, MOST, Refused, note_refused, refused_lately
+from pybox_kernel.boxes.refused_boxes import (
+    LATELY,
+    LONGEST_WHY,
+    MOST,
+    Note,
+    failed_lately,
+    note_failed,
+    note_refused,
+    refused_lately,
+)
 from pybox_kernel.errors import BoxError
 
 
@@ -24,8 +33,8 @@ def test_what_is_told_of_one_is_bounded(tmp_path: Path) -> None:
 def test_what_is_old_or_of_the_future_or_cannot_be_read_is_not_told(tmp_path: Path) -> None:
     note_refused(tmp_path, BoxError("now", ""))
     now = datetime.now(UTC)
-    old = Refused(at=now - LATELY - timedelta(minutes=1), why="old")
-    future = Refused(at=now + timedelta(hours=1), why="future")
+    old = Note(at=now - LATELY - timedelta(minutes=1), why="old")
+    future = Note(at=now + timedelta(hours=1), why="future")
     path = tmp_path / "waiting" / "refused"
     lines = [old.model_dump_json(), "{", '{"at": 1}', future.model_dump_json(), path.read_text()]
     path.write_text("\n".join(lines))
@@ -34,6 +43,12 @@ def test_what_is_old_or_of_the_future_or_cannot_be_read_is_not_told(tmp_path: Pa
     assert refused_lately(tmp_path) == ()
     note_refused(tmp_path, BoxError("again", ""))
     assert [one.why for one in refused_lately(tmp_path)] == ["again"]
+
+
+def test_what_kept_boxes_from_being_made_is_remembered_apart(tmp_path: Path) -> None:
+    note_failed(tmp_path, OSError(24, "Too many open files"))
+    assert [one.why for one in failed_lately(tmp_path)] == ["OSError: [Errno 24] Too many open files"]
+    assert refused_lately(tmp_path) == ()
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path: Path) -> None:

@@ -43,6 +43,24 @@ def test_no_more_mib_than_the_bound_whatever_the_number(tmp_path: Path) -> None:
     assert places.held() == Bounds(0, 0)
 
 
+def test_what_a_box_was_found_to_take_counts_and_too_much_is_told(tmp_path: Path) -> None:
+    places = Places(tmp_path, Bounds(10, 100))
+    one, two = places.take(90), places.take(10)
+    assert one is not None
+    assert two is not None
+    assert places.count(one, 9)
+    assert Places(tmp_path, Bounds(0, 0)).held() == Bounds(2, 19)
+    assert places.count(two, 91)
+    assert not places.count(one, 10)
+    one.release()
+    assert places.held() == Bounds(1, 91)
+    two.release()
+    assert not places.count(two, 1), "it is given back"
+    assert places.have(100)
+    assert not places.have(101)
+    assert not Places(tmp_path, Bounds(0, 100)).have(1)
+
+
 def test_who_wants_more_leaves_a_quarter_to_those_who_have_none(tmp_path: Path) -> None:
     places = Places(tmp_path, Bounds(8, 100))
     held = [places.take(10, more=True) for _ in range(7)]
