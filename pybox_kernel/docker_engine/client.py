@@ -1,13 +1,15 @@
-"""The docker SDK's client for one thread, with connections that are few and that end when they should."""
+"""The docker SDK's client for one thread, with connections that are few and that end when they should, and answers that
+are bounded: an engine may be one that a box has taken over, in a machine of its own."""
 
 from __future__ import annotations
 
 import os
 import select
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import docker
 import docker.tls
@@ -16,16 +18,40 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
-__all__ = ["await_more", "first_word", "new_client"]
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["await_more", "first_word", "new_client", "read_answer"]
 
 BASE = "http+docker://localhost"
+MOST_BYTES: Final = 4 << 20
+"""Of an answer. That of the longest list that is asked for has some kilobytes."""
+
+
+class TimedSocket(socket.socket):
+    """Its time limit is for all that comes until it is set anew, and not for each piece. What is sent, and what is read
+    without waiting, is as it was."""
+
+    _until: float | None = None
+
+    def settimeout(self, value: float | None) -> None:
+        self._until = None if value is None else time.monotonic() + value
+        super().settimeout(value)
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
+        if self._until is not None and self.gettimeout():
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("timed out")
+            super().settimeout(left)
+        return super().recv_into(buffer, nbytes, flags)
 
 
 class Connection(UnixHTTPConnection):  # type: ignore[misc]
     """The SDK's own leaves its socket open where it cannot connect."""
 
     def connect(self) -> None:
-        opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        opened = TimedSocket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             opened.settimeout(self.timeout)
             opened.connect(self.unix_socket)
@@ -68,31 +94,52 @@ class Client(docker.APIClient):  # type: ignore[misc]
         passwords of this computer's environment. That is a third of a call's time."""
         asked = requests.PreparedRequest()
         asked.prepare(method, url, headers={**self.headers, **(headers or {})}, data=data, params=params)
-        answer: requests.Response = self.get_adapter(url).send(asked, stream=stream, timeout=timeout)
-        if not stream:
-            answer.content  # noqa: B018  (reads it, and gives the connection back)
+        answer: requests.Response = self.get_adapter(url).send(asked, stream=True, timeout=timeout)
+        if not stream or not answer.ok:
+            read_answer(answer)
         return answer
 
 
+class FarClient(docker.APIClient):  # type: ignore[misc]
+    def send(self, request: requests.PreparedRequest, *, stream: bool = False, **options: Any) -> requests.Response:
+        answer: requests.Response = super().send(request, stream=True, **options)
+        if not stream or not answer.ok:
+            read_answer(answer)
+        return answer
+
+
+def read_answer(answer: requests.Response) -> None:
+    """Has ``content`` and what is made of it ready, and gives the connection back. Raises ValueError for an answer of
+    more than ``MOST_BYTES``."""
+    body = bytearray()
+    for part in answer.iter_content(65536):
+        body += part
+        if len(body) > MOST_BYTES:
+            answer.close()
+            raise ValueError(f"the answer has more than {MOST_BYTES >> 20} MB")
+    answer._content = bytes(body)
+
+
 def new_client(address: str, version: str, seconds: float) -> docker.APIClient:
-    """Talks to nothing yet. A TCP address is spoken to with TLS where ``DOCKER_CERT_PATH`` has the keys for it."""
+    """Talks to nothing yet. A TCP address is spoken to with TLS where the environment says so: see ``tls``."""
     if address.startswith("unix:"):
         made = Client(base_url=address, version=version, timeout=seconds)
         made.get_adapter(BASE).close()
         made.mount("http+docker://", Adapter("http+" + address, seconds))
     else:
-        made = docker.APIClient(base_url=address, version=version, timeout=seconds, tls=tls())
+        made = FarClient(base_url=address, version=version, timeout=seconds, tls=tls())
         # Requests would add the proxies of this computer's environment.
         made.trust_env = False
     return made
 
 
 def tls() -> docker.tls.TLSConfig | None:
-    """The keys in ``DOCKER_CERT_PATH``, as Docker's own command reads them; the engine's is always checked."""
+    """The keys in ``DOCKER_CERT_PATH``, or, where ``DOCKER_TLS_VERIFY`` asks for them, in Docker's own folder, as
+    Docker's own command reads them; the engine's is always checked."""
     named = os.environ.get("DOCKER_CERT_PATH", "")
-    if not named:
+    if not named and not os.environ.get("DOCKER_TLS_VERIFY"):
         return None
-    folder = Path(named)
+    folder = Path(named or os.environ.get("DOCKER_CONFIG", "") or Path.home() / ".docker")
     pair = (str(folder / "cert.pem"), str(folder / "key.pem"))
     return docker.tls.TLSConfig(client_cert=pair, ca_cert=str(folder / "ca.pem"), verify=True)
 
@@ -109,8 +156,9 @@ def first_word(address: str, seconds: float) -> dict[str, Any]:
 
 
 def await_more(answer: Any, seconds: float) -> None:
-    """Waits until there is more of an answer to read, or its end. Raises TimeoutError."""
+    """Waits until there is more of an answer to read, or its end. Raises TimeoutError. What comes then has as long."""
     poll = select.poll()  # ``select`` knows no descriptor above 1023
     poll.register(answer, select.POLLIN)
     if not poll.poll(seconds * 1000):
         raise TimeoutError
+    answer._fp.fp.raw._sock.settimeout(seconds)

@@ -20,6 +20,8 @@ class DockerConnection:
 
     HEADER = 8
     READ = 65536
+    LONGEST = 1 << 20
+    """Engines send what a box said in pieces of 32 KiB at the most; one that says otherwise is heard no more."""
 
     def __init__(self, address: str, raw: socket.socket, keep: object) -> None:
         self._address = address
@@ -58,6 +60,9 @@ class DockerConnection:
         position = 0
         while len(self._buffer) - position >= self.HEADER:
             length = int.from_bytes(self._buffer[position + 4 : position + 8], "big")
+            if length > self.LONGEST:
+                self._ended = True
+                return parts or None
             if len(self._buffer) - position - self.HEADER < length:
                 break
             start = position + self.HEADER

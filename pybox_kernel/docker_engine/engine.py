@@ -18,7 +18,7 @@ import docker
 import requests
 
 from pybox_kernel.docker_engine import images as image_calls
-from pybox_kernel.docker_engine.client import await_more, first_word, new_client
+from pybox_kernel.docker_engine.client import await_more, first_word, new_client, read_answer
 from pybox_kernel.docker_engine.connection import DockerConnection
 from pybox_kernel.docker_engine.errors import translated
 from pybox_kernel.engine import ContainerRecord, EngineFacts, EngineVersions, ImageRecord, Place
@@ -58,6 +58,7 @@ class DockerRemoval:
                 return None
             self._answer.raise_for_status()
             await_more(self._answer.raw, seconds)
+            read_answer(self._answer)
             return int(self._answer.json()["StatusCode"])
 
 

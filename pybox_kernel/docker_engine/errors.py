@@ -52,7 +52,7 @@ def translated(place: Place, doing: str) -> Iterator[None]:
         ValueError,
     ) as error:
         raise from_cause(place, doing, error) from error
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         message = f"The engine at {address} gave an answer of another form than an engine's when asked to {doing}."
         raise EngineError(message, DOCTOR) from error
 

@@ -27,6 +27,9 @@ __all__ = ["build", "image", "images", "import_rootfs", "load", "pull", "remove_
 
 TOLD_BYTES: Final = 300
 """How much of a failed build's own output goes into the error."""
+LONGEST_LINE: Final = 1 << 20
+MOST_BYTES: Final = 16 << 20
+"""Of all that an engine tells of one long call."""
 
 
 def image(client: docker.APIClient, reference: str) -> ImageRecord:
@@ -123,14 +126,28 @@ def _talk(
             response.raise_for_status()
         except requests.HTTPError as error:
             raise docker.errors.create_api_error_from_http_exception(error) from error
-        for line in response.iter_lines():
+        for line in lines_of(response):
             if time.monotonic() > end:
                 raise requests.exceptions.ReadTimeout(f"{path} took longer than {client.timeout} s")
-            event = json.loads(line) if line else {}
+            event = json.loads(line)
             if "error" in event:
                 raise docker.errors.APIError(_told(events, str(event["error"])))
             events.append(event)
     return events
+
+
+def lines_of(response: requests.Response) -> Iterator[bytes]:
+    """Those that are not empty, as they come. Raises ValueError where one, or all together, are too long for an
+    engine's."""
+    rest, total = b"", 0
+    for part in response.iter_content(4096):
+        total += len(part)
+        *whole, rest = (rest + part).split(b"\n")
+        if len(rest) > LONGEST_LINE or total > MOST_BYTES:
+            raise ValueError(f"the answer has more than {total >> 20} MB")
+        yield from filter(None, map(bytes.strip, whole))
+    if rest.strip():
+        yield rest.strip()
 
 
 def _told(events: list[dict[str, Any]], error: str) -> str:

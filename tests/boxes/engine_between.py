@@ -9,6 +9,7 @@ import json
 import re
 import socket
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -28,10 +29,12 @@ class Fault(NamedTuple):
     ``lose``    reaches the engine, which does it; instead of its answer the connection is closed
     ``keep``    reaches the engine, which does it; its answer is kept back
     ``answer``  never reaches the engine; is answered with ``status`` and ``body``
+    ``flood``   never reaches the engine; its answer has no end
+    ``trickle`` never reaches the engine; its answer has none either, and comes byte by byte
     """
 
     call: str
-    what: Literal["stall", "cut", "lose", "keep", "answer"]
+    what: Literal["stall", "cut", "lose", "keep", "answer", "flood", "trickle"]
     skip: int = 0
     """How many such calls pass before."""
     times: int = 1
@@ -116,6 +119,8 @@ class EngineBetween:
                 elif fault.what == "answer":
                     read_rest(near, data)
                     near.sendall(answer(fault))
+                elif fault.what in ("flood", "trickle"):
+                    say_without_end(near, trickling=fault.what == "trickle")
                 else:
                     silence.append(fault.what)
                     far.sendall(data)
@@ -156,6 +161,15 @@ def read_rest(near: socket.socket, data: bytes) -> None:
     left = (int(length[1]) if length else 0) - len(body)
     while left > 0 and (more := near.recv(left)):
         left -= len(more)
+
+
+def say_without_end(near: socket.socket, *, trickling: bool) -> None:
+    """Until the other side has heard enough."""
+    near.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n["')
+    while True:
+        near.sendall(b"x" * (1 if trickling else 65536))
+        if trickling:
+            time.sleep(0.1)
 
 
 def answer(fault: Fault) -> bytes:

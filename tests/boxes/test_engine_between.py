@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -165,7 +166,7 @@ def test_a_call_that_breaks_off_is_named(call: str, bench: Bench) -> None:
         *(("describe the image", body) for body in ([], {}, None, b"<html>", b"")),
         *(("make a box", body) for body in ([], {}, None, b"<html>", b"")),
         *(("list its containers", body) for body in ({"x": 1}, [{}], [1], None, b"<html>", b"")),
-        *(("describe a box", body) for body in ([1], None, 1, b"<html>", b"")),
+        *(("describe a box", body) for body in ([1], None, 1, b"<html>", b"", b"[" * 100_000)),
         *(("connect to a box", body) for body in ([], {}, b"<html>", b"")),
     ],
 )
@@ -173,6 +174,32 @@ def test_an_answer_of_another_form_is_no_answer(call: str, body: object, bench: 
     receipt = bench.run(Fault(CALLS[call], "answer", body=body)).receipt
     assert_not_started(receipt, "engine", bench.between.address, "when asked to")
     assert bench.boxes() == []
+
+
+@pytest.mark.parametrize(
+    ("call", "what", "code"),
+    [
+        ("say its version", "flood", "engine"),
+        ("describe a box", "flood", "engine"),
+        ("describe a box", "trickle", "engine_timeout"),
+        ("tell of a box's removal", "flood", ""),
+        ("tell of a box's removal", "trickle", ""),
+    ],
+)
+def test_an_answer_without_end_takes_neither_more_than_a_calls_time_nor_this_computers_memory(
+    call: str, what: Any, code: str, bench: Bench
+) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.monotonic()
+    receipt = bench.run(Fault(CALLS[call], what)).receipt
+    assert time.monotonic() - began < 10
+    if call == "tell of a box's removal":  # which is seen without it
+        assert receipt.ok
+        assert "the engine's own record of the exit status was not obtained" in receipt.observed.end.evidence
+    else:
+        assert_not_started(receipt, code, bench.between.address, "when asked to")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+    assert_nothing_left(bench, receipt)
 
 
 @pytest.mark.parametrize("body", [{}, []])

@@ -1,0 +1,96 @@
+"""What an engine sends is bounded: one may be a box's own by now, in a machine around it."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from pathlib import Path
+
+import docker.errors
+import pytest
+import requests
+
+from pybox_kernel.docker_engine.client import MOST_BYTES, TimedSocket, new_client, read_answer
+from pybox_kernel.docker_engine.connection import DockerConnection
+from pybox_kernel.docker_engine.images import LONGEST_LINE, lines_of
+
+
+def answer(body: bytes) -> requests.Response:
+    made = requests.Response()
+    made.status_code, made.raw = 200, io.BytesIO(body)
+    return made
+
+
+def test_an_answer_is_read_whole_up_to_a_bound() -> None:
+    short = answer(b"1" * MOST_BYTES)
+    read_answer(short)
+    assert len(short.content) == MOST_BYTES
+    with pytest.raises(ValueError, match="more than 4 MB"):
+        read_answer(answer(b"1" * (MOST_BYTES + 1)))
+
+
+def test_the_lines_of_a_long_call_are_told_as_they_come_and_bounded() -> None:
+    assert list(lines_of(answer(b'{"a": 1}\r\n\r\n{"b": 2}\nrest\r\n'))) == [b'{"a": 1}', b'{"b": 2}', b"rest"]
+    with pytest.raises(ValueError, match="more than 1 MB"):
+        list(lines_of(answer(b"x" * (LONGEST_LINE + 8192))))
+
+
+def read_on(timed: TimedSocket) -> None:
+    while timed.recv_into(bytearray(64)):
+        pass
+
+
+def test_a_time_limit_is_for_all_that_comes_until_it_is_set_anew() -> None:
+    near, far = socket.socketpair()
+    timed = TimedSocket(fileno=near.detach())
+    over = threading.Event()
+
+    def trickle() -> None:
+        while not over.wait(0.05):
+            far.send(b"x")
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    try:
+        for _ in range(2):
+            timed.settimeout(0.3)
+            began = time.monotonic()
+            with pytest.raises(TimeoutError):
+                read_on(timed)
+            assert 0.2 < time.monotonic() - began < 3
+        timed.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            read_on(timed)
+    finally:
+        over.set()
+        sender.join()
+        timed.close()
+        far.close()
+
+
+def test_a_piece_that_no_engine_sends_is_the_end_of_what_is_heard_of_a_box() -> None:
+    near, far = socket.socketpair()
+    connection = DockerConnection("unix:///run/some.sock", near, near)
+    far.send(b"\1\0\0\0\0\0\0\2ok" + b"\1\0\0\0\xff\xff\xff\xff")
+    assert connection.receive() == [(1, b"ok")]
+    far.send(b"more")
+    assert connection.receive() is None
+    connection.close()
+    far.close()
+
+
+@pytest.mark.parametrize("wish", ["DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"])
+def test_who_asks_for_tls_is_not_spoken_to_in_plain_text(
+    wish: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    plain = new_client("tcp://127.0.0.1:1", "1.41", 1.0)
+    assert plain.base_url.startswith("http://")
+    plain.close()
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setenv(wish, str(tmp_path))
+    with pytest.raises(docker.errors.TLSParameterError):  # there are no keys
+        new_client("tcp://127.0.0.1:1", "1.41", 1.0)
