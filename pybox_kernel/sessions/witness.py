@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from math import inf
+from typing import Final, TypeVar
 
 from pybox_kernel.boxes.journal import Entry, Journal, new_entry, new_token
 from pybox_kernel.engine import Engine
@@ -17,6 +19,10 @@ from pybox_kernel.seal.witness import ContainerWitness, DirectWitness, Host, Sig
 __all__ = ["SessionWitness"]
 
 T = TypeVar("T")
+
+AGAIN_SECONDS: Final = 10.0
+"""After an engine did not make a witness container, before it is asked for one again: it may have had no time, or no
+room."""
 
 
 class SessionWitness:
@@ -35,7 +41,8 @@ class SessionWitness:
         self._container: ContainerWitness | None = None
         self._host: Host | None = None
         self._entry: Entry | None = None
-        self._refused = self._choice == "box"
+        self._not_before = inf if self._choice == "box" else 0.0
+        """When a container may be asked for."""
         self._lock = threading.Lock()
 
     def look(self, pid: int, container_id: str) -> Sight | None:
@@ -86,11 +93,11 @@ class SessionWitness:
         with self._lock:
             if self._container is not None and not self._container.usable:
                 self._remove()
-            if self._container is None and not self._refused:
+            if self._container is None and time.monotonic() >= self._not_before:
                 try:
                     self._container = self._start()
                 except PyBoxError:
-                    self._refused = True
+                    self._not_before = time.monotonic() + AGAIN_SECONDS
                     self._remove()
             return self._container
 
@@ -125,4 +132,4 @@ class SessionWitness:
     def close(self) -> None:
         with self._lock:
             self._remove()
-            self._refused = True
+            self._not_before = inf

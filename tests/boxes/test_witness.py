@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from pybox_kernel.boxes.journal import Journal
+from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.render.text import render_full
 from pybox_kernel.sessions.session import Session
 from tests.boxes.conftest import Installation
+from tests.boxes.engine_between import EngineBetween, Fault
 from tests.conftest import Outside
 
 pytestmark = pytest.mark.engine
@@ -159,6 +162,24 @@ def test_where_a_witness_container_cannot_be_made_the_weaker_source_is_named(
             assert receipt.observed.box.removed is True
         assert witnesses(own, outside) == []
         assert own.entries() == []
+
+
+def test_an_engine_that_made_no_witness_is_asked_again_a_while_later(
+    own: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(own, "container", monkeypatch)
+    once = Fault(
+        "POST /containers/create", "answer", skip=1, body={"message": "busy"}, status="503 Service Unavailable"
+    )
+    with (
+        EngineBetween(tmp_path / "engine.sock", once) as between,
+        Session(Journal(own.home), DockerEngine(between.address)) as session,
+    ):
+        first, second = (session.run("print(1)").receipt for _ in range(2))
+        assert {each.observed.seal.kernel.source for each in (first, second)} == {"the box's own reading"}
+        session._boxes._witness._not_before = 0.0  # type: ignore[union-attr]  # that while is over
+        assert session.run("print(1)").receipt.observed.seal.kernel.source == "witness container"
+    assert own.boxes() == []
 
 
 def test_the_witness_of_a_killed_session_is_gone_at_once(own: Installation, outside: Outside) -> None:
