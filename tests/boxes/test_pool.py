@@ -17,6 +17,7 @@ from pybox_kernel.boxes.journal import Journal
 from pybox_kernel.boxes.waiting_places import Bounds, Places
 from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.doctor import of_boxes_in_advance
+from pybox_kernel.files.box_files import InputFile
 from pybox_kernel.images.build import remove as remove_image
 from pybox_kernel.images.store import ImageStore, RecordedImage
 from pybox_kernel.policy import STDLIB
@@ -341,12 +342,26 @@ def test_an_image_is_removed_although_boxes_of_it_wait_and_the_next_cell_says_th
     assert receipt.problem.code == "setup"
 
 
-def test_another_policy_gets_boxes_of_its_own(ready: Session, own: Installation) -> None:
-    assert ready.run("print(1)", output=True).receipt.observed.box.waited is None
+def test_cells_with_files_get_boxes_of_their_own_whose_working_folder_has_more_room(
+    ready: Session, own: Installation
+) -> None:
+    """Its size is fixed as a box is made, and checked: that of a box which waits for a cell without files is smaller,
+    so the first cell with files waits for one that is made."""
+    (plain,) = own.boxes()
+    file = InputFile("notes.txt", b"some")
+    now = run(ready, "print(open('notes.txt').read())", inputs=[file])
+    assert now.observed.box.waited is None
     waited(ready, 2)
-    assert ready.run("print(1)", output=True).receipt.observed.box.waited is not None
+    assert plain in own.boxes()
+    then = run(ready, "open('new.txt', 'w')", output=True)
+    assert then.observed.box.waited is not None
+    for receipt in (now, then):
+        assert receipt.asked.policy.work_bytes == STDLIB.file_work_bytes > STDLIB.work_bytes
+        assert receipt.observed.seal.before_start
     waited(ready, 2)
-    assert run(ready).observed.box.waited is not None
+    receipt = run(ready)
+    assert receipt.observed.box.id == plain
+    assert receipt.asked.policy.work_bytes == STDLIB.work_bytes
 
 
 def test_there_are_more_when_cells_come_one_after_another_fewer_when_none_come_and_at_last_none(

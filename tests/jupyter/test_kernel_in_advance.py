@@ -7,13 +7,14 @@ import signal
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import docker
 import pytest
 
 from pybox_kernel.boxes.turns import at_once
+from pybox_kernel.sessions.session import Session
 
 pytestmark = pytest.mark.engine
 
@@ -95,6 +96,49 @@ def test_a_kernel_that_is_restarted_has_others(kernel: Any, boxes: Any) -> None:
         assert time.monotonic() < limit
         time.sleep(0.05)
     assert kernel.run("print('new')").text("stdout") == "new\n"
+
+
+@pytest.mark.parametrize("boxes_ended", [False, True])
+def test_a_kernel_that_was_halted_with_its_boxes_runs_the_next_cell_and_keeps_nobody_else_from_theirs(
+    boxes_ended: bool, kernel: Any, boxes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a suspend, or a debugger. Boxes that wait for long end by themselves meanwhile."""
+    kernel.run("seen = 1")
+    waiting = waits(boxes)
+    time.sleep(0.5)  # until its seal is checked as well: one that ends before is not tried again for a while
+    with halted(kernel.pid):
+        monkeypatch.setenv("PYBOX_POOL", str(len(waiting)))  # which it holds all
+        with Session.open(in_advance=True) as other:
+            began = time.monotonic()
+            assert [other.run(f"print({number})").stdout for number in range(3)] == ["0\n", "1\n", "2\n"]
+            assert time.monotonic() - began < WAIT
+        if boxes_ended:
+            for box in waiting:
+                boxes.api.kill(box)
+    cell = kernel.run("print(seen)")
+    assert cell.text("stdout") == "1\n"
+    assert "sealed" in cell.receipt_text
+    waits(boxes)
+
+
+@contextmanager
+def halted(pid: int) -> Iterator[None]:
+    """A kernel with all of its processes; on it goes at the end."""
+    os.killpg(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(pid, signal.SIGCONT)
+
+
+def test_a_kernel_that_was_halted_while_a_cell_ran_says_how_that_ended_and_runs_the_next(kernel: Any) -> None:
+    msg_id = kernel.client.execute("print('up', flush=True)\nwhile True: pass")
+    kernel.until("stream", msg_id)
+    with halted(kernel.pid):
+        time.sleep(3.0)  # past the time limit, which is kept in the box
+    cell = kernel.wait(msg_id)
+    assert cell.error["ename"] == "PyBoxDeadline"
+    assert kernel.run("print('alive')").text("stdout") == "alive\n"
 
 
 @pytest.mark.soak
