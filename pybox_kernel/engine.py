@@ -70,7 +70,8 @@ class Place(NamedTuple):
     """A cgroup (v2) in which each run may have one of its own, which its machine clears when it has been empty for a
     minute."""
     patience: float = 1.0
-    """How many times the usual limits its calls are given: more than 1 on a slow machine."""
+    """How many times the usual limits its calls, and PyBox's own parts in its containers, are given: more than 1 on a
+    slow machine. A program's own limit stays as it is."""
 
     @property
     def on_a_network(self) -> bool:

@@ -69,7 +69,8 @@ class WaitingBox:
             box.verify(self._report)
         self.since, self.since_utc = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
 
-    def _await_report(self, stop: Stop, seconds: float) -> Mapping[str, Any]:
+    def _await_report(self, stop: Stop, usual_seconds: float) -> Mapping[str, Any]:
+        seconds = usual_seconds * self.box.engine.place.patience
         line, limit = self.line, time.monotonic() + seconds
         while True:
             stop.check()

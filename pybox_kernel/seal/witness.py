@@ -146,8 +146,8 @@ UID: Final = 9999
 """Below the range of boxes, so that no box shares the witness's limits."""
 MEMORY: Final = 64 * MIB
 ANSWER_SECONDS: Final = 5.0
-START_SECONDS: Final = 30.0
-"""For its first answer, for which it has to start: on an emulated machine that alone takes seconds."""
+START_SECONDS: Final = 15.0
+"""For its first answer, for which it has to start."""
 LARGEST_ANSWER: Final = 1 << 20
 DOCTOR: Final = "Run `pybox-kernel doctor`."
 
@@ -183,10 +183,12 @@ def witness_config(image_id: str, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 class ContainerWitness:
-    """The same reading, by a container on the engine's own computer. Started by whoever makes this value."""
+    """The same reading, by a container on the engine's own computer, which is given ``patience`` times the usual
+    seconds. Started by whoever makes this value."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, patience: float = 1.0) -> None:
         self._connection = connection
+        self._patience = patience
         self._lock = threading.Lock()
         self._buffer = bytearray()
         self._broken = False
@@ -230,7 +232,7 @@ class ContainerWitness:
 
     def _exchange(self, line: bytes) -> bytes:
         """One line for one line: a witness that says anything else is used no more."""
-        limit = time.monotonic() + (ANSWER_SECONDS if self._answered else START_SECONDS)
+        limit = time.monotonic() + self._patience * (ANSWER_SECONDS if self._answered else START_SECONDS)
         if self._connection.receive() != []:
             raise BoxError("The witness container ended, or spoke unasked.", DOCTOR)
         while line := line[self._connection.send(line) :]:

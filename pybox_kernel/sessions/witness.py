@@ -116,7 +116,7 @@ class SessionWitness:
         self._journal.write(self._entry)
         connection = self._engine.attach(container_id)
         self._engine.start(container_id)
-        return ContainerWitness(connection)
+        return ContainerWitness(connection, self._engine.place.patience)
 
     def _remove(self) -> None:
         if self._container is not None:

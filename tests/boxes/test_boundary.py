@@ -63,6 +63,25 @@ def test_where_none_is_required_the_same_engine_runs_it_and_the_receipt_says_wha
     assert render_short(receipt).endswith("this computer's kernel")
 
 
+@pytest.mark.parametrize("patience", [1.0, 1000.0])
+def test_on_a_slow_machine_pyboxs_own_parts_are_given_more_time(
+    patience: float, own: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Emulated, a box takes seconds until it is ready, and a witness container too; one that took longer was lost."""
+    monkeypatch.setattr("pybox_kernel.boxes.waiting_box.READY_SECONDS", 0.03)
+    monkeypatch.setattr("pybox_kernel.seal.witness.START_SECONDS", 0.03)
+    monkeypatch.setenv("PYBOX_WITNESS", "container")
+    with session_at(Place(DEFAULT_ADDRESS, "container engine", "asked for", patience=patience), own) as session:
+        receipt = session.run("print('ran')").receipt
+    if patience > 1:
+        assert receipt.ok
+        assert receipt.observed.seal.kernel.source == "witness container"
+    else:
+        assert receipt.problem is not None
+        assert "not ready within 0.03 s" in receipt.problem.message
+    assert own.boxes() == []
+
+
 def pybox(own: Installation, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pybox_kernel.cli", "run", "-", "--json", *arguments]
     given = {**own.environment, **environment}

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -37,13 +38,15 @@ class OtherEnd:
         self._thread: threading.Thread | None = None
 
     def says(self, data: bytes, stream: int = 1) -> None:
-        self.theirs.sendall(bytes([stream, 0, 0, 0]) + len(data).to_bytes(4, "big") + data)
+        for start in range(0, len(data), 32768):  # the longest piece that engines send
+            piece = data[start : start + 32768]
+            self.theirs.sendall(bytes([stream, 0, 0, 0]) + len(piece).to_bytes(4, "big") + piece)
 
     def answers(self, *answers: object) -> None:
         """Each in turn to one question: bytes as they are, other values as a line of JSON; None closes."""
 
         def serve() -> None:
-            with self.theirs.makefile("rb") as questions:
+            with suppress(BrokenPipeError), self.theirs.makefile("rb") as questions:  # who has heard enough hangs up
                 for answer in answers:
                     self.asked.append(json.loads(questions.readline()))
                     if answer is None:
