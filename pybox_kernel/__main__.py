@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from typing import Final
+
+HERE: Final = ("127.", "localhost", "::1")
 
 
 def main() -> None:
@@ -15,8 +19,24 @@ def main() -> None:
 
     from pybox_kernel.kernel import PyBoxKernel
 
+    logging.getLogger("IPKernelApp").addFilter(is_no_alarm_about_this_computer)
+    logging.getLogger("Comm").addFilter(is_not_about_a_closed_panel)
     # No OutStream: what this process itself prints or logs is for the server's log, and never a cell's output.
     IPKernelApp.launch_instance(kernel_class=PyBoxKernel, outstream_class=None, ignore_cwd=True)
+
+
+def is_no_alarm_about_this_computer(record: logging.LogRecord) -> bool:
+    """A warning of ipykernel's, which stands in a night's log once for every notebook, says that all can be read on the
+    way. It holds where the way leads to another computer."""
+    from ipykernel.kernelapp import IPKernelApp
+
+    about_the_way = str(record.msg).startswith("Kernel is running over TCP without encryption")
+    return not (about_the_way and IPKernelApp.initialized() and IPKernelApp.instance().ip.startswith(HERE))
+
+
+def is_not_about_a_closed_panel(record: logging.LogRecord) -> bool:
+    """A page may have one more word for a panel that is gone by then, as it was replaced by its receipt."""
+    return not str(record.msg).startswith("No such comm:")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,30 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from pybox_kernel.errors import OptionError, SetupError
 
-__all__ = ["DATA_KERNEL_NAME", "DISPLAY_NAMES", "KERNEL_NAME", "install"]
+__all__ = [
+    "DATA_KERNEL_NAME",
+    "DISPLAY_NAMES",
+    "KERNEL_NAME",
+    "display_name",
+    "install",
+    "kernel_name",
+    "put_kernel_of",
+]
 
 KERNEL_NAME = "pybox-sealed"
 DATA_KERNEL_NAME = "pybox-sealed-data"
 DISPLAY_NAMES = {KERNEL_NAME: "PyBox (sealed)", DATA_KERNEL_NAME: "PyBox (sealed, data)"}
 """What Jupyter's launcher shows for each kernel."""
+
+
+def kernel_name(image: str) -> str:
+    """Of the kernel whose boxes are made from ``image``."""
+    return KERNEL_NAME if image == "stdlib" else f"{KERNEL_NAME}-{image}"
+
+
+def display_name(kernel: str) -> str:
+    """What Jupyter's launcher shows for the kernel with this name."""
+    return DISPLAY_NAMES.get(kernel, f"PyBox (sealed, {kernel.removeprefix(KERNEL_NAME).lstrip('-')})")
 
 
 def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool = False) -> tuple[Path, ...]:
@@ -48,6 +66,17 @@ def install(*, user: bool = False, prefix: str | None = None, sys_prefix: bool =
                 f"The kernel could not be installed: {error.filename or place}: {error.strerror or error}.",
                 "Name a folder you may write to, or use --user.",
             ) from error
+
+
+def put_kernel_of(image: str, folder: Path) -> None:
+    """Puts the kernel for an ``image`` of a person's own beside those in ``folder``, where ``install`` put these."""
+    name = kernel_name(image)
+    shutil.copytree(folder / DATA_KERNEL_NAME, folder / name)
+    path = folder / name / "kernel.json"
+    spec = json.loads(path.read_text(encoding="utf-8"))
+    spec["argv"][-1] = f"--PyBoxKernel.image={image}"
+    spec["display_name"] = display_name(name)
+    path.write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
 
 
 def _own_kernelspec(name: str) -> Path:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from pybox_kernel.classroom.inert_markdown import dense, inert
 from pybox_kernel.errors import SourceError
-from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME
+from pybox_kernel.install import KERNEL_NAME, display_name
 from pybox_kernel.notebook.file import MOST_BYTES, MOST_CELLS, is_text, joined, lines, written
 from pybox_kernel.safe_display.characters import ESCAPED
 from pybox_kernel.safe_display.text import safe_name
@@ -98,11 +98,10 @@ class Cleaning:
         cells = []
         for self._number, cell in enumerate(old, 1):
             cells.append(self._cell(cell))
-        name = DISPLAY_NAMES[self._kernel]
         document = {
             "cells": cells,
             "metadata": {
-                "kernelspec": {"display_name": name, "language": "python", "name": self._kernel},
+                "kernelspec": {"display_name": display_name(self._kernel), "language": "python", "name": self._kernel},
                 "language_info": {"name": "python"},
             },
             "nbformat": 4,

@@ -26,7 +26,7 @@ from pybox_kernel.file_lock import file_lock
 from pybox_kernel.files.box_files import reserved
 from pybox_kernel.files.files_in import FILE, read_whole
 from pybox_kernel.files.named_paths import FOLDER, KINDS
-from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME
+from pybox_kernel.install import KERNEL_NAME, display_name
 from pybox_kernel.notebook.file import write
 from pybox_kernel.safe_display.text import safe_name
 
@@ -319,7 +319,7 @@ class Writing:
                 if before.kernel == self._kernel:
                     return Outcome(before, "copied before")
                 if (self._target / before.copy_name).read_bytes() != cleaned(data, before.kernel).data:
-                    return Outcome(before, f"worked on since; it keeps the kernel {DISPLAY_NAMES[before.kernel]}")
+                    return Outcome(before, f"worked on since; it keeps the kernel {display_name(before.kernel)}")
             clean = cleaned(data, self._kernel)
         except SourceError as error:
             return Outcome(Copied(source=source, digest="", problem=f"It {error.message}."), "")

@@ -13,14 +13,16 @@ from pybox_kernel.classroom.cleaning import WORDS
 from pybox_kernel.classroom.copies import Copied, Copies, Outcome, copy_all
 from pybox_kernel.classroom.sealed_lab import check_lab, run_lab
 from pybox_kernel.errors import ExitStatus, OptionError
-from pybox_kernel.install import DATA_KERNEL_NAME, KERNEL_NAME
+from pybox_kernel.install import kernel_name
 from pybox_kernel.notebook.file import write
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.safe_display.text import safe_name
+from pybox_kernel.sessions.session import known_images
 
 __all__ = ["add_open_parser", "open_notebooks"]
 
-KERNELS: Final = {"stdlib": KERNEL_NAME, "data": DATA_KERNEL_NAME}
+IMAGES: Final = ("stdlib", "data")
+"""Of PyBox's own, made or not."""
 LISTING: Final = "what-was-removed.txt"
 MOST_NAMES: Final = 200
 
@@ -33,7 +35,12 @@ def add_open_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--to", metavar="FOLDER", help="where the copies go (PATH-opened): a new folder, or that of an earlier call"
     )
-    parser.add_argument("--image", choices=tuple(KERNELS), default="stdlib", help="what the notebooks' boxes have")
+    parser.add_argument(
+        "--image",
+        default="stdlib",
+        metavar="NAME",
+        help="what the notebooks' boxes have: stdlib, data, or an image of `pybox-kernel image list`",
+    )
     parser.add_argument("--only-copy", action="store_true", help="make the copies, and open nothing")
     parser.add_argument("--no-browser", action="store_true", help="start JupyterLab, and say where it is")
 
@@ -48,7 +55,13 @@ def open_notebooks(options: argparse.Namespace) -> int:
     if real(target) == real(path) or real(path) in real(target).parents or real(target) in real(path).parents:
         raise OptionError("The copies cannot be in the folder that they are copies of.", "Name another with --to.")
     home = home_folder().absolute()
-    copies = copy_all(path, target, home, KERNELS[options.image], show)
+    images = known_images()
+    if options.image not in (*IMAGES, *images):
+        raise OptionError(
+            f"There is no image {options.image[:60]!r}.",
+            "`pybox-kernel image list` has those there are, and `pybox-kernel image build NAME` makes one.",
+        )
+    copies = copy_all(path, target, home, kernel_name(options.image), show)
     made = [outcome.copied for outcome in copies.outcomes if outcome.copied.copy_name]
     for line in ending(copies, made):
         print(line)
@@ -60,7 +73,7 @@ def open_notebooks(options: argparse.Namespace) -> int:
         return ExitStatus.OK if len(made) == len(copies.outcomes) else ExitStatus.PROGRAM_FAILED
     print("JupyterLab starts, with sealed kernels only; Ctrl-C here ends it.", flush=True)
     first = made[0].copy_name if len(made) == 1 else ""
-    return run_lab(target.resolve(), home, first=first, browser=not options.no_browser)
+    return run_lab(target.resolve(), home, images=images, first=first, browser=not options.no_browser)
 
 
 def beside(path: Path) -> str:

@@ -17,7 +17,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +30,7 @@ from jupyter_core.paths import jupyter_path
 
 from pybox_kernel.errors import ExitStatus, PyBoxError, SetupError
 from pybox_kernel.file_lock import file_lock, file_lock_now
-from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install
+from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install, kernel_name, put_kernel_of
 
 __all__ = ["SealedKernels", "check_lab", "run_lab"]
 
@@ -49,6 +50,11 @@ DISABLED: Final = (
     "@jupyterlab/vega5-extension",
 )
 ALIVE: Final = "alive"
+RUNTIME: Final = "runtime"
+"""Where the server and its kernels meet."""
+LONGEST_SOCKET: Final = 107
+"""Bytes of the path of a Unix socket, of which a kernel's name takes ``SOCKET``."""
+SOCKET: Final = len("/kernel-01234567-89ab-cdef-0123-456789abcdef-ipc-99")
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 END_SECONDS: Final = 15.0
 
@@ -59,7 +65,7 @@ class SealedKernels(KernelSpecManager):
 
     def find_kernel_specs(self) -> dict[str, str]:
         folder = Path(os.environ[KERNELS])
-        return {name: str(folder / name) for name in DISPLAY_NAMES}
+        return {kernel.name: str(kernel) for kernel in folder.iterdir()}
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         found = self.find_kernel_specs().get(kernel_name)
@@ -78,15 +84,19 @@ def check_lab() -> None:
         )
 
 
-def run_lab(folder: Path, home: Path, *, first: str = "", browser: bool = True) -> int:
+def run_lab(folder: Path, home: Path, *, images: Collection[str] = (), first: str = "", browser: bool = True) -> int:
     """Runs JupyterLab on ``folder`` until it is ended by Ctrl-C, SIGTERM or its own menu; the exit status.
 
-    ``first`` is the notebook it opens, as a path from the folder. Its settings, and the copies of the kernels it
-    knows, are in a folder in ``home`` that is gone afterwards. Raises SetupError and PyBoxError.
+    It has the two sealed kernels, and one for each of a person's own ``images``. ``first`` is the notebook it opens, as
+    a path from the folder. Its settings, and the copies of the kernels it knows, are in a folder in ``home`` that is
+    gone afterwards. Raises SetupError and PyBoxError.
     """
     check_lab()
     with state_folder(home) as (state, lock):
         install(prefix=str(state))
+        for image in images:
+            if kernel_name(image) not in DISPLAY_NAMES:
+                put_kernel_of(image, kernels_in(state))
         configure(folder, state, first, browser=browser)
         command = [sys.executable, "-P", "-m", "jupyterlab", f"--config={state / 'jupyter.json'}"]
         # Jupyter obeys a jupyter_config.py where it is started, and that may be a stranger's folder.
@@ -107,8 +117,9 @@ def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
         with file_lock(state.parent / "lock"):
             for other in state.parent.iterdir():
                 if other.is_dir() and is_left(other):
-                    shutil.rmtree(other, ignore_errors=True)
+                    remove(other)
             state.mkdir(mode=0o700)
+            make_runtime(state)
             lock = os.open(state / ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
@@ -118,8 +129,28 @@ def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
     try:
         yield state, lock
     finally:
-        shutil.rmtree(state, ignore_errors=True)
+        remove(state)
         os.close(lock)
+
+
+def make_runtime(state: Path) -> None:
+    """Makes the folder for sockets, which stands elsewhere where the path to it would be too long for one."""
+    runtime = state / RUNTIME
+    if fits(runtime):
+        runtime.mkdir(mode=0o700)
+    else:
+        runtime.symlink_to(tempfile.mkdtemp(prefix="pybox-"))
+
+
+def remove(state: Path) -> None:
+    """A folder that ``state_folder`` made."""
+    with suppress(OSError):
+        shutil.rmtree((state / RUNTIME).readlink(), ignore_errors=True)
+    shutil.rmtree(state, ignore_errors=True)
+
+
+def fits(runtime: Path) -> bool:
+    return len(os.fsencode(runtime.resolve())) + SOCKET <= LONGEST_SOCKET
 
 
 def is_left(state: Path) -> bool:
@@ -157,15 +188,19 @@ def ended_by_signals(server: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def kernels_in(state: Path) -> Path:
+    return state / "share" / "jupyter" / "kernels"
+
+
 def environment(state: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_FOR_A_COPY)}
     return {
         **kept,
         "PYBOX_HOME": str(state.parent.parent),
-        KERNELS: str(state / "share" / "jupyter" / "kernels"),
+        KERNELS: str(kernels_in(state)),
         "JUPYTER_NO_CONFIG": "1",
         "JUPYTER_DATA_DIR": str(state / "data"),
-        "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
+        "JUPYTER_RUNTIME_DIR": str((state / RUNTIME).resolve()),
         "IPYTHONDIR": str(state / "ipython"),
         "TMPDIR": str(state),  # Jupyter makes its empty configuration there, and leaves it
     }
@@ -173,7 +208,7 @@ def environment(state: Path) -> dict[str, str]:
 
 def configure(folder: Path, state: Path, first: str, *, browser: bool) -> None:
     """Writes the configuration of the server, and of the page."""
-    for name in ("runtime", "settings", "user", "workspaces", "extensions", "data", "ipython"):
+    for name in ("settings", "user", "workspaces", "extensions", "data", "ipython"):
         (state / name).mkdir(mode=0o700)
     copy_widgets(state / "extensions")
     write(state / "jupyter.json", configuration(folder, state, first, browser=browser))
@@ -204,6 +239,8 @@ def configuration(folder: Path, state: Path, first: str, *, browser: bool) -> di
             "terminals_enabled": False,
             "tornado_settings": {"headers": dict(headers())},
         },
+        # Not over TCP, where every user of this computer could listen in on what cells show.
+        "KernelManager": {"transport": "ipc" if fits(state / RUNTIME) else "tcp"},
         "MappingKernelManager": {"default_kernel_name": KERNEL_NAME},
         "FileContentsManager": {"delete_to_trash": False},
         "LabApp": {

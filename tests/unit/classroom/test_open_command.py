@@ -85,6 +85,12 @@ def test_what_cannot_be_is_wrong_usage(given: Path, path: str, target: str) -> N
     assert [file.name for file in given.iterdir()] == ["a.ipynb"]
 
 
+def test_an_image_that_is_not_there_is_wrong_usage(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert opened(given, "--image", "mine") == 2
+    assert "There is no image 'mine'." in capsys.readouterr().err
+    assert not given.with_name("given-opened").exists()
+
+
 def test_a_folder_without_notebooks_is_wrong_usage(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (given / "a.ipynb").rename(given / "a.txt")
     assert opened(given) == 2

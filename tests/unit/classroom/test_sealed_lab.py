@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from jupyter_client.kernelspec import NoSuchKernel
 
-from pybox_kernel.classroom.sealed_lab import KERNELS, SealedKernels, configuration, environment, headers, state_folder
-from pybox_kernel.install import DISPLAY_NAMES, install
+from pybox_kernel.classroom.sealed_lab import (
+    KERNELS,
+    SealedKernels,
+    configuration,
+    environment,
+    headers,
+    kernels_in,
+    state_folder,
+)
+from pybox_kernel.install import DISPLAY_NAMES, install, kernel_name, put_kernel_of
 
 
 @pytest.fixture
@@ -20,6 +31,13 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SealedKernels:
 
 def test_only_the_sealed_kernels_are_there(kernels: SealedKernels) -> None:
     assert set(kernels.find_kernel_specs()) == set(kernels.get_all_specs()) == set(DISPLAY_NAMES)
+
+
+def test_an_image_of_ones_own_has_a_kernel_of_its_own_there(kernels: SealedKernels, tmp_path: Path) -> None:
+    put_kernel_of("mine", kernels_in(tmp_path))
+    spec = kernels.get_kernel_spec(kernel_name("mine"))
+    assert (spec.display_name, spec.argv[-1]) == ("PyBox (sealed, mine)", "--PyBoxKernel.image=mine")
+    assert kernels.get_kernel_spec(kernel_name("data")).argv[-1] == "--PyBoxKernel.image=data"
 
 
 @pytest.mark.parametrize("name", ["python3", "PYTHON3", "PyBox-sealed", "../pybox-sealed", "", "ir"])
@@ -50,6 +68,23 @@ def test_a_page_may_not_fetch_from_elsewhere_nor_run_what_stands_in_it() -> None
     for name, value in policy.items():
         assert "http" not in value, name
         assert "*" not in value, name
+
+
+@pytest.mark.parametrize("length", [1, 200])
+def test_kernels_have_sockets_of_which_no_path_is_too_long_and_nothing_of_them_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="p") as short:
+        monkeypatch.setattr(tempfile, "tempdir", short)
+        home = (tmp_path if length > 1 else Path(short)) / ("h" * length)
+        home.mkdir()
+        with state_folder(home) as (state, _):
+            assert configuration(home, state, "", browser=False)["KernelManager"] == {"transport": "ipc"}
+            runtime = Path(environment(state)["JUPYTER_RUNTIME_DIR"])
+            assert runtime.stat().st_mode & 0o777 == 0o700
+            with socket.socket(socket.AF_UNIX) as kernel:
+                kernel.bind(f"{runtime}/kernel-{uuid4()}-ipc-99")
+        assert not runtime.exists()
 
 
 def test_the_folder_of_a_lab_that_was_killed_is_removed_and_that_of_one_that_runs_is_not(tmp_path: Path) -> None:
