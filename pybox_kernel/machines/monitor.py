@@ -1,4 +1,4 @@
-"""QEMU's own control socket (QMP): whose process it is, what it gave its machine, ending it, the machine's console."""
+"""QEMU's own control socket (QMP): whose process it is, what it gave its machine, ending it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pybox_kernel.engine import MachineSettings
 
-__all__ = ["console", "end", "kill", "owner", "questions", "settings"]
+__all__ = ["end", "kill", "owner", "questions", "settings"]
 
 ANSWER_SECONDS: Final = 3.0
 LARGEST_ANSWER: Final = 1 << 20
@@ -87,14 +87,6 @@ def properties(path: Path) -> list[frozenset[str]]:
     ]
     each = questions(path, *(("qom-list", {"path": device}) for device in devices))
     return [frozenset(found["name"] for found in of_one) for of_one in each]
-
-
-def console(path: Path) -> str:
-    """What the machine printed last, as it is: not to be trusted. Empty where QEMU does not answer."""
-    try:
-        return str(questions(path, ("ringbuf-read", {"device": "console", "size": 65536}))[0])
-    except (OSError, ValueError, IndexError):
-        return ""
 
 
 def end(path: Path) -> None:

@@ -84,6 +84,12 @@ class QemuMachine:
         return (self.folder / "disk.json").is_file()
 
     def status(self) -> MachineFacts:
+        try:
+            return self._looked_at()
+        except OSError as error:  # no descriptor is left, say
+            return self._facts("unreachable", f"it could not be looked at ({error.strerror})")
+
+    def _looked_at(self) -> MachineFacts:
         if why := doubt(self.folder):
             return self._facts("unreachable", why)
         if not self.made():

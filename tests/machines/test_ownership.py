@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pybox_kernel.doctor import of_machine
 from pybox_kernel.engine_choice import Wish, choose
 from pybox_kernel.errors import SetupError, VMMissing
 from pybox_kernel.machines import baking
@@ -69,3 +70,13 @@ def test_a_folder_open_to_all_in_which_each_has_his_own_will_do(tmp_path: Path) 
     (folder / "disk.json").write_text("{}")
     tmp_path.chmod(0o1777)
     assert QemuMachine(folder).status().state == "stopped"
+
+
+def test_a_machine_that_cannot_be_looked_at_is_told_as_such_and_nothing_is_raised(tmp_path: Path) -> None:
+    folder = tmp_path / "vm"
+    folder.mkdir(mode=0o700)
+    (folder / "disk.json").write_text("{}")
+    (folder / "lock").mkdir()
+    facts = QemuMachine(folder).status()
+    assert (facts.state, facts.remark) == ("unreachable", "it could not be looked at (Is a directory)")
+    assert facts.remark in of_machine(tmp_path).found
