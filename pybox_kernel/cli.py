@@ -94,6 +94,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a notebook gets the time, image and files of this command, and no others that its cells ask for",
     )
+    run.add_argument("--quiet", action="store_true", help="of a notebook print one line, when it has been run")
     run.add_argument(
         "--total-time",
         metavar="S",
@@ -204,8 +205,9 @@ class Terminal:
 def run(options: argparse.Namespace) -> int:
     if is_notebook(options.file):
         return run_notebook(options)
-    if options.to or options.carry or options.allow_errors or options.graded or options.total_time:
-        told = "--to, --carry, --allow-errors, --graded and --total-time are for notebooks."
+    of_a_notebook = (options.to, options.carry, options.allow_errors, options.graded, options.total_time, options.quiet)
+    if any(of_a_notebook):
+        told = "--to, --carry, --allow-errors, --graded, --total-time and --quiet are for notebooks."
         raise OptionError(told, "Name a file that ends with .ipynb.")
     source = read_program(options.file)
     asks = session.Asks(options.image, options.timeout, options.input, options.output)

@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pybox_kernel.safe_display.text import safe_text
 
-__all__ = ["CellSteps", "Steps", "Waiting", "in_colour"]
+__all__ = ["CellSteps", "Steps", "Waiting", "in_colour", "no_steps"]
 
 
 SOON_SECONDS: Final = 1.0
@@ -75,6 +75,11 @@ class CellSteps(Steps):
             self._live.remove_task(task.id)
         self._console.print(safe_text(line))
         self._console.file.flush()
+
+
+def no_steps() -> CellSteps:
+    """Of which nothing is shown."""
+    return CellSteps(Console(quiet=True, force_terminal=False))
 
 
 class Waiting:

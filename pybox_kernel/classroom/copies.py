@@ -115,6 +115,8 @@ class Reading:
         self.unfinished = ""
         self._entries = 0
         self._notebooks = 0
+        self._not_read_folders = 0
+        self._cut_off = False
 
     def notebooks(self, path: Path) -> Iterator[Found]:
         """Those of a folder in the order of their names. Raises OptionError where ``path`` cannot be read at all."""
@@ -147,6 +149,7 @@ class Reading:
                 self._notebooks += 1
                 if self._notebooks > MOST_NOTEBOOKS:
                     self.unfinished = f"There are over {MOST_NOTEBOOKS:,} notebooks; the rest was not looked at."
+                    self._cut_off = True
                     return
                 yield Found((*above, part), lambda part=part: read_notebook(folder, part))  # type: ignore[misc]
             elif not stat.S_ISDIR(mode):
@@ -158,18 +161,19 @@ class Reading:
                     self.links.append(shown)
             elif len(above) >= DEEPEST:
                 self.unfinished = f"Some folders lie over {DEEPEST} deep, and were not looked at."
+                self._not_read_folders += 1
             else:
                 try:
                     below = os.open(part, FOLDER, dir_fd=folder)
                 except OSError as error:
                     self._not_read((*above, part), error)
                     continue
-                notebooks = self._notebooks
+                before = self._notebooks, self._not_read_folders
                 try:
                     yield from self._walk(below, (*above, part))
                 finally:
                     os.close(below)
-                if not above and self._notebooks == notebooks and not self.unfinished:
+                if not above and not self._cut_off and before == (self._notebooks, self._not_read_folders):
                     self.without.append(safe_name(part, 100))
 
     def _names(self, folder: int, above: tuple[str, ...]) -> Sequence[str]:
@@ -180,6 +184,7 @@ class Reading:
                     self._entries += 1
                     if self._entries > MOST_ENTRIES:
                         self.unfinished = f"There are over {MOST_ENTRIES:,} files; the rest was not looked at."
+                        self._cut_off = True
                         break
                     if not entry.name.startswith(".") or entry.name.lower().endswith(".ipynb"):
                         names.append(entry.name)
@@ -189,6 +194,7 @@ class Reading:
 
     def _not_read(self, parts: tuple[str, ...], error: OSError) -> None:
         shown = safe_name("/".join(parts), 100)
+        self._not_read_folders += 1
         self.unfinished = f"The folder {shown} was not looked at: {error.strerror}."
 
 

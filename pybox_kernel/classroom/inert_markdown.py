@@ -42,6 +42,11 @@ GAP: Final = re.compile(
     """,
     re.VERBOSE,
 )
+WITH_ADDRESS: Final = {
+    "links": re.compile(r"[(:][ \t]*\S*"),
+    "html": re.compile(r"[^>\n]{0,2000}"),
+}
+"""How far from where it begins such a thing has an address of its own."""
 MARK: Final = re.compile(r"[*_\[\]`~$\\]")
 MOST_MARKS: Final = 1500
 """In one paragraph, list or table."""
@@ -68,7 +73,7 @@ def inert(text: str) -> Inert:
     text = without_colour(safe_text(text))
     formula = FORMULA.search(text) is not None
     parts: list[str] = []
-    done = 0
+    done = told_to = 0
     for gap in GAP.finditer(text):
         kind, put = reason(gap, formula)
         if kind is None:
@@ -76,7 +81,10 @@ def inert(text: str) -> Inert:
         at = gap.start()
         parts += (text[done:at], put)
         done = at
-        found.extend(told(kind, text, at))
+        if kind != "addresses" or at >= told_to:  # one in a link was told with that
+            found.extend(told(kind, text, at))
+        if kind in WITH_ADDRESS and (target := WITH_ADDRESS[kind].match(text, at)):
+            told_to = max(told_to, target.end())
     return Inert("".join([*parts, text[done:]]), found)
 
 

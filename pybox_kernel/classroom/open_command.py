@@ -65,6 +65,8 @@ def open_notebooks(options: argparse.Namespace) -> int:
     made = [outcome.copied for outcome in copies.outcomes if outcome.copied.copy_name]
     for line in ending(copies, made):
         print(line)
+    if not copies.outcomes:
+        raise OptionError(f"There is no notebook in {safe_name(str(path), 200)}.", "Name a folder with notebooks.")
     if not made:
         return ExitStatus.USAGE
     write(target / LISTING, "".join(f"{line}\n" for line in listing(copies)).encode())
@@ -105,10 +107,11 @@ def in_short(copied: Copied) -> str:
 
 
 def ending(copies: Copies, made: Sequence[Copied]) -> Iterator[str]:
-    yield ""
-    failed = len(copies.outcomes) - len(made)
-    others = f", {failed} not" if failed else ""
-    yield f"{counted(len(made), 'notebook')} copied{others}." if copies.outcomes else "There is no notebook in it."
+    if copies.outcomes:
+        failed = len(copies.outcomes) - len(made)
+        others = f", {failed} not" if failed else ""
+        yield ""
+        yield f"{counted(len(made), 'notebook')} copied{others}."
     if copies.others:
         yield f"{counted(copies.others, 'file')} of other kinds not copied."
     if copies.without and copies.outcomes:

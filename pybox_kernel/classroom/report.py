@@ -142,10 +142,20 @@ def read(place: Place, ring: KeyRing) -> Submission:
     try:
         document = read_notebook(read_file(place.path), place.path.name)
     except SourceError as error:
-        return Submission(student, assignment, notebook, (), safe_name(str(error), 500))
+        return Submission(student, assignment, notebook, (), safe_name(problem_in(error.message, place.path), 500))
     cells = [cell for cell in document["cells"] if cell.get("cell_type") == "code"]
     lines = (line_of(check, cell) for check, cell in zip(check_cells(document, ring), cells, strict=True))
     return Submission(student, assignment, notebook, tuple(line for line in lines if line is not None))
+
+
+def problem_in(message: str, path: Path) -> str:
+    """What is said of a file, where its name stands beside it."""
+    for name in (str(path), path.name):
+        if message.startswith(f"{name}: "):
+            return message[len(name) + 2 :]
+        if message.startswith(f"{name} "):
+            return f"It{message[len(name) :]}"
+    return message
 
 
 def line_of(check: CellCheck, cell: Mapping[str, Any]) -> CellLine | None:

@@ -23,7 +23,7 @@ from pybox_kernel.notebook.file import CodeCell, NotebookFile, check_target, out
 from pybox_kernel.notebook.grading import permitted
 from pybox_kernel.notebook.total_time import DEFAULT_SECONDS, TotalTime, checked_total
 from pybox_kernel.policy import checked_deadline, policy_for
-from pybox_kernel.progress import CellSteps, in_colour
+from pybox_kernel.progress import CellSteps, in_colour, no_steps
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.render.summary import Line, line_of, summary_text
 from pybox_kernel.render.words import words
@@ -182,7 +182,7 @@ def run_notebook(options: argparse.Namespace) -> int:
     with contextlib.chdir(source.parent):  # from where its cells' paths count, as in Jupyter
         if standing.output is not None:
             session.share_folder(standing.output, of_a_notebook=False)
-        with CellSteps() as progress:
+        with no_steps() if options.quiet else CellSteps() as progress:
             carry = session.checked_mode(options.carry or "on")
             run = NotebookRun(
                 notebook,
@@ -195,14 +195,19 @@ def run_notebook(options: argparse.Namespace) -> int:
                 total_time=total_time,
             )
             ran = asyncio.run(stoppable(run))
-    if ran.failure is not None:
+    table = summary_text(ran.table)
+    if options.quiet:
+        print(f"{safe_name(str(options.file), 300)}: {table.partition(chr(10))[0]}")
+    elif ran.failure is not None:
         told = safe_text("\n".join(ran.failure.traceback))
         print(told if in_colour(sys.stdout) else without_colour(told))
-    print(f"\n{summary_text(ran.table)}")
+    if not options.quiet:
+        print(f"\n{table}")
     if ran.not_run:
         print(f"{counted(ran.not_run, 'cell')} not run, since {ran.why_not}.")
     write(target, notebook.to_bytes())
-    print(f"Written to {safe_name(str(target), 1000)}.")
+    if not options.quiet:
+        print(f"Written to {safe_name(str(target), 1000)}.")
     return ran.status
 
 

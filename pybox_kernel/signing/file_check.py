@@ -65,6 +65,9 @@ def read_file(path: Path) -> bytes:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise SourceError(f"{path} is no file.", ADVICE)
             return opened.read(MOST_BYTES + 1)
+    except IsADirectoryError:
+        advice = "Name a notebook in it; `pybox-kernel report FOLDER` looks at all of them."
+        raise SourceError(f"{path} is a folder.", advice) from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not a name of a file"
         raise SourceError(f"{path}: {why}.", ADVICE) from error

@@ -79,6 +79,8 @@ def read_notebook(data: bytes, name: str) -> Mapping[str, Any]:
     what = f"{name} is not a notebook"
     if len(data) > MOST_BYTES:
         raise SourceError(f"{name} has over {MOST_BYTES >> 20} MB.", "Notebooks that large are not looked into.")
+    if not data.strip():
+        raise SourceError(f"{name} is empty.", "Name a file that Jupyter saved.")
     if sum(data.count(sign) for sign in (b",", b"[", b"{")) > MOST_PARTS:
         raise SourceError(f"{name} has over {MOST_PARTS:,} parts.", "Notebooks that large are not looked into.")
     try:

@@ -163,7 +163,8 @@ def test_a_bad_program_is_an_error_with_advice_and_nothing_runs(kernel: Any, box
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel.client.session, "pack", as_a_page_does)
         cell = kernel.run(code)
-    assert cell.kinds == ["error"]
+    assert cell.kinds == ["error", "display_data"]
+    assert cell.receipt_text == "PyBox: Nothing was run."
     assert cell.error["ename"] == "PyBoxNotRun"
     assert word in cell.error["evalue"]
     assert len("\n".join(cell.error["traceback"])) > len(cell.error["evalue"])

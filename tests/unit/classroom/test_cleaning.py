@@ -94,7 +94,7 @@ def test_all_that_is_gone_is_counted_and_the_first_of_it_quoted() -> None:
         metadata={"kernelspec": {"name": "python3"}, "widgets": {"x": 1}, "toc": {}},
     )
     clean = of(given)
-    counts = {"kernel": 1, "widgets": 1, "metadata": 2, "outputs": 2, "attachments": 1, "pictures": 1, "addresses": 1}
+    counts = {"kernel": 1, "widgets": 1, "metadata": 2, "outputs": 2, "attachments": 1, "pictures": 1}
     assert clean.counts == counts
     assert (0, "kernel", "python3") in clean.quotes
     assert (1, "outputs", "text/html") in clean.quotes

@@ -30,7 +30,7 @@ def test_each_notebook_has_a_line_and_the_listing_the_details(given: Path, capsy
     (given / "more.zip").write_bytes(b"PK")
     assert opened(given) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "✓ a.ipynb: 2 cells; removed or made plain: 1 kernel setting, 1 output, 1 picture, 1 address",
+        "✓ a.ipynb: 2 cells; removed or made plain: 1 kernel setting, 1 output, 1 picture",
         "",
         "1 notebook copied.",
         "1 file of other kinds not copied.",
@@ -60,6 +60,17 @@ def test_who_sent_something_else_or_nothing_is_named(given: Path, capsys: pytest
     (given / "ben" / "x" / "a.pdf").write_bytes(b"%PDF")
     assert opened(given) == 0
     assert "\nFolders without a notebook: ben, cy.\n" in capsys.readouterr().out
+
+
+def test_who_sent_nothing_is_named_also_where_another_folder_lies_too_deep_to_be_looked_at(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given.joinpath("ada", *["x"] * 20).mkdir(parents=True)
+    (given / "ben").mkdir()
+    assert opened(given) == 0
+    shown = capsys.readouterr().out
+    assert "\nFolders without a notebook: ben.\n" in shown
+    assert "were not looked at" in shown
 
 
 def test_again_goes_on_and_says_what_was_there(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +105,7 @@ def test_an_image_that_is_not_there_is_wrong_usage(given: Path, capsys: pytest.C
 def test_a_folder_without_notebooks_is_wrong_usage(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (given / "a.ipynb").rename(given / "a.txt")
     assert opened(given) == 2
-    assert "There is no notebook in it." in capsys.readouterr().out
+    assert f"There is no notebook in {given}." in capsys.readouterr().err
 
 
 def test_a_path_that_ends_in_no_name_is_that_of_its_folder(given: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,7 +239,7 @@ def test_a_malformed_file_is_named_with_its_problem_and_the_others_are_reported(
     assert main(["report", str(tmp_path)]) == 2
     written = capsys.readouterr().out
     assert "■ ada · good.ipynb: no cell of it was run" in written
-    assert "■ bad · bad.ipynb: bad.ipynb" in written
+    assert "■ bad · bad.ipynb: It is " in written
 
 
 def test_a_folder_without_notebooks_is_wrong_usage_and_not_a_class_with_nothing_to_look_at(

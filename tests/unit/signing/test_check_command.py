@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_checked(folder: 
     assert [line for line in shown.splitlines() if not line.startswith("  ")] == [
         "■ bad\\x1b.ipynb is not a notebook: its text is not the JSON of one. Name a file that Jupyter saved.",
         "■ pipe.ipynb is no file. Name a notebook that was saved.",
-        "■ folder.ipynb: Is a directory. Name a notebook that was saved.",
+        "■ folder.ipynb is a folder. Name a notebook in it; `pybox-kernel report FOLDER` looks at all of them.",
         "■ missing.ipynb: No such file or directory. Name a notebook that was saved.",
         "✓ lesson.ipynb: made here, in this order, and unchanged (4 cells)",
         NUMBERS,

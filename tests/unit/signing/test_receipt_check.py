@@ -295,7 +295,7 @@ def test_any_output_that_goes_or_comes_or_moves_is_found(data: st.DataObject, le
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "its text is not the JSON of one"),
+        (b"", "x.ipynb is empty"),
         (b"\xff\xfe", "its text is not the JSON of one"),
         (b"[]", "no list of cells"),
         (b"{}", "no list of cells"),
