@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import selectors
 import socket
 import stat
 import subprocess
@@ -36,6 +37,7 @@ STOP_SECONDS: Final = 90.0
 ASK_SECONDS: Final = 20.0
 LOOK_SECONDS: Final = 2.0
 LARGEST_FILE: Final = 1 << 20
+KEPT_BYTES: Final = 65536
 REPAIR: Final = f"Run `colima stop --force --profile {PROFILE}`, then `pybox-kernel vm start`."
 ANEW: Final = f"Run `colima delete --profile {PROFILE}`, then `pybox-kernel vm start`, which makes it anew."
 SETTINGS: Final = "its files say: no shared folders, no forwarded ports, no keys, no context of Docker's set to it"
@@ -172,7 +174,7 @@ class ColimaMachine:
             start_new_session=True,
         ) as process:  # fmt: skip
             try:
-                out, complaint = process.communicate(timeout=seconds)
+                out, complaint = said_by(process, seconds)
             except subprocess.TimeoutExpired:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, 9)
@@ -207,6 +209,28 @@ class ColimaMachine:
             if set_in(self._lima.parent / "_config" / name):
                 found.append(f"Lima's own {name} has settings for it")
         return tuple(dict.fromkeys([*found, *wrong_in_lima(read(self._lima / "lima.yaml"), self.socket.parent)]))
+
+
+def said_by(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """The last that it printed, on either stream, once it has ended. What is in the machine may print without end.
+    Raises TimeoutExpired."""
+    limit = time.monotonic() + seconds
+    last = {stream.fileno(): b"" for stream in (process.stdout, process.stderr) if stream is not None}
+    with selectors.DefaultSelector() as ready:
+        for stream in last:
+            ready.register(stream, selectors.EVENT_READ)
+        while ready.get_map():
+            left = limit - time.monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired(process.args, seconds)
+            for key, _ in ready.select(left):
+                if data := os.read(key.fd, KEPT_BYTES):
+                    last[key.fd] = (last[key.fd] + data)[-KEPT_BYTES:]
+                else:
+                    ready.unregister(key.fd)
+    process.wait(max(0.0, limit - time.monotonic()))
+    out, complaint = last.values()
+    return out, complaint
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -138,6 +138,9 @@ def main() -> None:
     word, arguments = sys.argv[1], sys.argv[2:]
     if behaviour.pop("hangs", "") == word:
         time.sleep(60)
+    if behaviour.pop("floods", "") == word:
+        while True:
+            os.write(1, b"x" * 65536)
     if behaviour.pop("fails", "") == word:
         sys.exit("INFO[0000] starting colima\nFATA[0001] error starting vm: exit status 1")
     boot_id = behaviour.pop("boot_id", "")

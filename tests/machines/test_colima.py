@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import socket
 import sys
@@ -237,6 +238,17 @@ def test_a_machine_half_dead_after_a_sleep_is_waited_for_a_while_and_the_repairi
         mac.start()
     assert time.monotonic() - began < 10
     assert "colima stop --force --profile pybox" in caught.value.advice
+
+
+def test_what_prints_without_end_in_the_machine_does_not_fill_this_computers_memory(
+    mac: Mac, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(colima, "ASK_SECONDS", 1.0)
+    mac.does(floods="ssh")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(EngineTimeout, match="within 1 s"):
+        mac.start()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
 def test_what_colima_says_last_is_passed_on(mac: Mac) -> None:
