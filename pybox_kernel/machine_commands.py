@@ -10,7 +10,7 @@ from pybox_kernel.errors import ExitStatus
 from pybox_kernel.image_commands import interruptible
 from pybox_kernel.machines.machine import MachineFacts, clock_in_words, kind_in_words
 from pybox_kernel.progress import Steps
-from pybox_kernel.render.amounts import counted
+from pybox_kernel.render.amounts import counted, sentence
 from pybox_kernel.safe_display.text import safe_text
 from pybox_kernel.sessions import machine as session_machine
 
@@ -89,9 +89,10 @@ def has(facts: MachineFacts) -> Iterator[str]:
 def show(facts: MachineFacts) -> None:
     if facts.state == "running":
         print(safe_text(f"Running: {kind_in_words(facts)}, Linux {facts.kernel}."))
-        print(f"It has {', '.join(has(facts))}.")
+        if known := ", ".join(has(facts)):
+            print(f"It has {known}.")
         print(safe_text(f"Its engine: {facts.endpoint}"))
-        print(f"T{clock_in_words(facts.clock)[1:]}.")
+        print(sentence(clock_in_words(facts.clock)))
     else:
         said = {
             "not made": "There is none.",

@@ -250,6 +250,16 @@ def test_what_does_not_run_is_told_with_how_to_start_it(capsys: pytest.CaptureFi
     assert "vm start" not in capsys.readouterr().out
 
 
+def test_of_one_that_runs_no_more_is_shown_than_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    running = MachineFacts("qemu", "vm", "running", "unix:///run/docker.sock", "tcg", kernel="6.12")
+    show(running)
+    shown = capsys.readouterr().out
+    assert "It has" not in shown
+    assert shown.endswith("The machine's clock could not be read.\n")
+    show(running._replace(memory_mib=1536, processors=1, network_devices=0))
+    assert "It has 1,536 MB of memory, 1 processor, no network device.\n" in capsys.readouterr().out
+
+
 def test_a_socket_path_that_is_too_long_is_refused_before_anything_starts(tmp_path: Path) -> None:
     machine = QemuMachine(tmp_path / ("x" * 90) / "vm")
     machine.folder.mkdir(parents=True)
