@@ -208,7 +208,12 @@ def of_image(engine: Engine | None, home: Path) -> Finding:
 
 
 def of_kernelspec(name: str) -> Finding:
-    if name in KernelSpecManager().find_kernel_specs():
+    try:
+        found = KernelSpecManager().find_kernel_specs()
+    except (OSError, RuntimeError):  # it looks in this user's home folder
+        what = "its kernels cannot be looked for: this user has no home folder that can be read"
+        return Finding("Jupyter", "warning", what, "Set HOME to a folder of this user's.")
+    if name in found:
         return Finding("Jupyter", "ok", "the kernel “PyBox (sealed)” is installed for this environment", "")
     return Finding(
         "Jupyter",

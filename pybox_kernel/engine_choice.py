@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from pybox_kernel.engine import MachineSettings, Place, PrivateVM
 from pybox_kernel.errors import EngineElsewhere, EngineRefused, OptionError, VMMissing
+from pybox_kernel.home_of_user import home_of_user
 from pybox_kernel.machines.machine import LONGEST_SOCKET_PATH, Clock, Machine, clock_in_words, kind_in_words
 
 __all__ = ["DEFAULT_ADDRESS", "Wish", "choose", "emptying", "ended_with", "mending", "placed", "starting", "wish_of"]
@@ -266,7 +267,7 @@ def name_of(address: str) -> str:
     if not address.startswith("unix:"):
         return "engine on another machine"
     path = os.path.realpath(address.removeprefix("unix://"))
-    home = os.path.realpath(Path.home()) + "/"
+    home = os.path.realpath(home_of_user()).rstrip("/") + "/"
     for place, name in KNOWN_SOCKETS:
         if path.startswith(home + place):
             return name

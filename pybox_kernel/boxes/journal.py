@@ -23,6 +23,7 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from pybox_kernel.errors import SetupError
+from pybox_kernel.home_of_user import home_of_user
 from pybox_kernel.own_descriptors import given_up, keep_to_oneself
 from pybox_kernel.ownership import doubt
 from pybox_kernel.seal.spec import LABEL
@@ -61,7 +62,7 @@ def is_token(text: str) -> bool:
 def home_path() -> Path:
     """``PYBOX_HOME``, or ``pybox-kernel`` in the user's data folder, whole. It need not exist."""
     named = os.environ.get("PYBOX_HOME", "")
-    data = os.environ.get("XDG_DATA_HOME", "") or str(Path.home() / ".local" / "share")
+    data = os.environ.get("XDG_DATA_HOME", "") or str(home_of_user() / ".local" / "share")
     return (Path(named) if named else Path(data) / "pybox-kernel").absolute()
 
 

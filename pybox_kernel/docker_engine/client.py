@@ -18,6 +18,8 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
+from pybox_kernel.home_of_user import home_of_user
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -139,7 +141,7 @@ def tls() -> docker.tls.TLSConfig | None:
     named = os.environ.get("DOCKER_CERT_PATH", "")
     if not named and not os.environ.get("DOCKER_TLS_VERIFY"):
         return None
-    folder = Path(named or os.environ.get("DOCKER_CONFIG", "") or Path.home() / ".docker")
+    folder = Path(named or os.environ.get("DOCKER_CONFIG", "") or home_of_user() / ".docker")
     pair = (str(folder / "cert.pem"), str(folder / "key.pem"))
     return docker.tls.TLSConfig(client_cert=pair, ca_cert=str(folder / "ca.pem"), verify=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +50,9 @@ def may_unpack() -> bool:
     """Whether this user has a range of subordinate user ids (subuid(5)), which unpacking without root needs."""
     if os.geteuid() == 0:
         return True
-    names = {getpass.getuser(), str(os.getuid())}
+    names = {str(os.getuid())}
+    with suppress(KeyError, OSError):  # a user id without an account
+        names.add(getpass.getuser())
     return all(any(line.partition(":")[0] in names for line in lines(f"/etc/{kind}")) for kind in ("subuid", "subgid"))
 
 

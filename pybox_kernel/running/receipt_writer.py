@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pybox_kernel.boxes.box import Box
@@ -12,6 +11,7 @@ from pybox_kernel.carry.groups import Missing
 from pybox_kernel.engine import Place
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.files.box_files import InputFile, OutputFile
+from pybox_kernel.home_of_user import without_home
 from pybox_kernel.receipt.model import (
     Asked,
     Boundary,
@@ -295,7 +295,7 @@ def engine_of(place: Place | None, box: Box | None) -> EngineUsed | None:
     runtime = box.runtime if box is not None else None
     found = runtime_of(runtime, versions)
     return EngineUsed(
-        address=safe_name(place.address.replace(str(Path.home()), "~", 1), 300),
+        address=safe_name(without_home(place.address), 300),
         name=place.name,
         chosen=safe_name(place.chosen, 200),
         version=safe_name(versions.engine, 60) if versions is not None and versions.engine else None,
