@@ -6,7 +6,6 @@ with the host key that was made for it is talked to, and it lets in only the key
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
 import select
@@ -225,14 +224,17 @@ def turn_off(run: Path) -> None:
 
 def engine_answers(path: Path, seconds: float) -> bool:
     """Whether an engine says its version there. A socket alone says nothing: it is there before anything serves."""
-    talk = http.client.HTTPConnection("localhost", timeout=seconds)
+    limit, said = time.monotonic() + seconds, b""
     try:
-        talk.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        talk.sock.settimeout(seconds)
-        talk.sock.connect(os.fspath(path))
-        talk.request("GET", "/version")
-        return talk.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
+            talk.settimeout(seconds)
+            talk.connect(os.fspath(path))
+            talk.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            while b"\n" not in said and len(said) < 4096 and (left := limit - time.monotonic()) > 0:
+                talk.settimeout(left)
+                if not (data := talk.recv(4096)):
+                    return False
+                said += data
+    except OSError:
         return False
-    finally:
-        talk.close()
+    return said.split(b" ", 2)[1:2] == [b"200"]

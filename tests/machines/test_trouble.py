@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,35 @@ def test_a_program_that_is_not_there_is_a_connection_lost(tmp_path: Path, monkey
         control.connect(tmp_path, 1, lambda: True)
     with pytest.raises(control.Lost):
         control.look_inside(tmp_path, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "answers"),
+    [(b"HTTP/1.1 200 OK\r\n", True), (b"HTTP/1.1 500 no\r\n", False), (b"x", False), (b"", False)],
+)
+def test_an_engine_that_says_something_else_or_never_comes_to_its_end_is_none(
+    said: bytes, answers: bool, tmp_path: Path
+) -> None:
+    over = threading.Event()
+
+    def serve() -> None:
+        with suppress(OSError), listener.accept()[0] as near:
+            near.recv(4096)
+            near.sendall(said)
+            while said == b"x" and not over.wait(0.05):
+                near.sendall(said)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "docker.sock"))
+        listener.listen()
+        server = threading.Thread(target=serve)
+        server.start()
+        began = time.monotonic()
+        assert control.engine_answers(tmp_path / "docker.sock", 0.5) is answers
+        assert time.monotonic() - began < 5
+        over.set()
+        server.join()
+    assert not control.engine_answers(tmp_path / "none.sock", 0.5)
 
 
 def test_a_kernel_that_does_not_boot_is_an_error_and_nothing_of_it_is_left(made: QemuMachine, tmp_path: Path) -> None:
