@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -305,8 +306,11 @@ def cleanup(options: argparse.Namespace) -> int:
         print(json.dumps(found._asdict(), indent=2))
     else:
         print(f"Removed {len(found.removed)}, already gone {len(found.already_gone)}.")
-        if found.unconfirmed:
-            print(f"Not confirmed gone: {len(found.unconfirmed)}. Try again in a minute.")
+        if here := len(found.unconfirmed) - len(found.elsewhere):
+            print(f"Not confirmed gone: {here}. Try again in a minute.")
+        for address, number in Counter(found.elsewhere).items():
+            told = f"Not confirmed gone: {number} at another engine. Run `pybox-kernel cleanup --engine {address}`."
+            print(safe_text(told))
     return ExitStatus.PYBOX_FAILED if found.unconfirmed else ExitStatus.OK
 
 

@@ -28,6 +28,8 @@ class Sweep(NamedTuple):
     removed: tuple[str, ...]
     already_gone: tuple[str, ...]
     unconfirmed: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Of the unconfirmed, those that are at other engines: the address of each."""
 
 
 Outcome = Literal["removed", "gone", "unconfirmed"]
@@ -43,9 +45,13 @@ def sweep(engine: Engine, journal: Journal, ended: Callable[[Entry], bool] = not
     ``ended`` with all that was in it. Raises nothing: what could not be confirmed is listed, and its entry stays for
     the next sweep."""
     outcomes: dict[Outcome, list[str]] = {"removed": [], "gone": [], "unconfirmed": []}
+    elsewhere: list[str] = []
     for session in dead_sessions(journal.home):
         try:
-            settled = [(entry.run, outcome_of(engine, session, entry, ended)) for entry in session.entries()]
+            entries = session.entries()
+            settled = [(entry.run, outcome_of(engine, session, entry, ended)) for entry in entries]
+            of_others = {entry.run: entry.engine for entry in entries if entry.engine != engine.address}
+            elsewhere += [of_others[run] for run, outcome in settled if outcome == "unconfirmed" and run in of_others]
             settled += [(run, outcome_of_damaged(engine, run)) for run in session.damaged()]
             for run, outcome in settled:
                 outcomes[outcome].append(run)
@@ -53,7 +59,8 @@ def sweep(engine: Engine, journal: Journal, ended: Callable[[Entry], bool] = not
                     session.strike(run)
         finally:
             session.close()
-    return Sweep(tuple(outcomes["removed"]), tuple(outcomes["gone"]), tuple(outcomes["unconfirmed"]))
+    removed, gone, unconfirmed = map(tuple, outcomes.values())
+    return Sweep(removed, gone, unconfirmed, tuple(sorted(elsewhere)))
 
 
 def outcome_of(engine: Engine, session: DeadSession, entry: Entry, ended: Callable[[Entry], bool]) -> Outcome:

@@ -260,9 +260,10 @@ class Session:
             notices.append(
                 f"Removed {counted(len(found.removed), 'box', 'boxes')} that an earlier session left behind."
             )
-        if found.unconfirmed:
+        # Whoever went on to another engine is not told of the one before in each notebook: `cleanup` does that.
+        if here := len(found.unconfirmed) - len(found.elsewhere):
             notices.append(
-                f"{counted(len(found.unconfirmed), 'box', 'boxes')} of an earlier session could not be confirmed gone: "
+                f"{counted(here, 'box', 'boxes')} of an earlier session could not be confirmed gone: "
                 "run `pybox-kernel cleanup`."
             )
         return tuple(notices)

@@ -189,8 +189,15 @@ def test_a_box_at_another_engine_is_left_to_it_and_said(
     other = DockerEngine(f"unix://{tmp_path}/other.sock")
     dead = Dead(own, engine=other.address)
     box = make(dead.name, dead.labels)
-    assert swept(own, engine) == Sweep(removed=(), already_gone=(), unconfirmed=(dead.run,))
+    found = Sweep(removed=(), already_gone=(), unconfirmed=(dead.run,), elsewhere=(other.address,))
+    assert swept(own, engine) == found
     assert states(outside, [box]) == ["created"]
+    with Session(Journal(own.home)) as session:
+        assert session.run("print(1)").notices == (), "nobody can do anything about it here"
+    command = [sys.executable, "-m", "pybox_kernel.cli", "cleanup"]
+    done = subprocess.run(command, env=own.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert f"1 at another engine. Run `pybox-kernel cleanup --engine {other.address}`." in done.stdout
     assert swept(own, other).removed == (dead.run,)
     other.close()
 
@@ -211,7 +218,7 @@ def test_without_an_engine_nothing_is_struck(own: Installation, make: Make, tmp_
     make(dead.name, dead.labels)
     (tmp_path / "other.sock").unlink()
     printed, said = own.python(f"{SWEEP}\nprint(found)").communicate(timeout=20)
-    assert printed == f"Sweep(removed=(), already_gone=(), unconfirmed=('{dead.run}',))\n", said
+    assert printed == f"Sweep(removed=(), already_gone=(), unconfirmed=('{dead.run}',), elsewhere=())\n", said
     command = [sys.executable, "-m", "pybox_kernel.cli", "cleanup"]
     done = subprocess.run(command, env=own.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 125
@@ -288,7 +295,7 @@ with Session.open() as session:
 """
     live = own.python(program)
     box = outside.wait_running(installation=own.id)
-    assert own.cleanup() == {"removed": [], "already_gone": [], "unconfirmed": []}
+    assert own.cleanup() == {"removed": [], "already_gone": [], "unconfirmed": [], "elsewhere": []}
     assert states(outside, [box]) == ["running"]
     printed, said = live.communicate(timeout=20)
     assert (printed, said) == ("still here\n True\n", "")
