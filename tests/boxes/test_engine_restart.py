@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pybox_kernel.boxes import box
+from pybox_kernel.boxes import box, pool
 from pybox_kernel.boxes.journal import Journal
-from pybox_kernel.boxes.pool import FAILED_SECONDS
 from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.doctor import of_boxes_in_advance
 from pybox_kernel.images.store import ImageStore, RecordedImage
@@ -170,6 +169,7 @@ def test_an_engine_that_is_started_anew_while_a_box_waits_gives_the_next_cell_an
     private_engine: PrivateEngine, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYBOX_POOL", "1")
+    monkeypatch.setattr(pool, "FAILED_SECONDS", 1.0)
     with Session(Journal(own_home), DockerEngine(private_engine.address), in_advance=True) as session:
         session.expect("stdlib")
         wait_for_a_box(session)
@@ -187,7 +187,7 @@ def test_an_engine_that_is_started_anew_while_a_box_waits_gives_the_next_cell_an
 
 def wait_for_a_box(session: Session) -> None:
     # An engine that has just been started refuses now and then what it takes later: the pool asks again after a while.
-    limit = time.monotonic() + FAILED_SECONDS + 20
+    limit = time.monotonic() + 40
     while not session.waiting():
         assert time.monotonic() < limit
         time.sleep(0.02)
