@@ -17,6 +17,8 @@ from pybox_kernel.images.store import RecordedImage
 __all__ = ["Holder", "KeptImages"]
 
 CHUNK_BYTES: Final = 1 << 20
+MOST_BYTES: Final = 4 << 30
+"""Of one: no more than the machine's disk holds. Who gives it may be an engine that a box has taken over."""
 
 
 class Holder(Protocol):
@@ -61,11 +63,17 @@ class KeptImages:
     def keep(self, image: RecordedImage, holder: Holder) -> None:
         """Whole, or not at all. Raises SetupError and EngineError."""
         path = self._file(image)
-        draft = path.with_suffix(".new")
+        draft, total = path.with_suffix(".new"), 0
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with open(draft, "wb", opener=for_this_user) as file:
                 for data in holder.save(image.reference):
+                    total += len(data)
+                    if total > MOST_BYTES:
+                        raise SetupError(
+                            f"The image '{image.name}' has more than {MOST_BYTES / 1e9:.1f} GB, so it was not kept.",
+                            "Make it anew with fewer packages.",
+                        )
                     file.write(data)
             draft.replace(path)
         except OSError as error:
