@@ -18,6 +18,7 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
+from pybox_kernel.errors import EngineError
 from pybox_kernel.home_of_user import home_of_user
 
 if TYPE_CHECKING:
@@ -137,13 +138,19 @@ def new_client(address: str, version: str, seconds: float) -> docker.APIClient:
 
 def tls() -> docker.tls.TLSConfig | None:
     """The keys in ``DOCKER_CERT_PATH``, or, where ``DOCKER_TLS_VERIFY`` asks for them, in Docker's own folder, as
-    Docker's own command reads them; the engine's is always checked."""
+    Docker's own command reads them; the engine's is always checked. Raises EngineError where one is not there."""
     named = os.environ.get("DOCKER_CERT_PATH", "")
     if not named and not os.environ.get("DOCKER_TLS_VERIFY"):
         return None
     folder = Path(named or os.environ.get("DOCKER_CONFIG", "") or home_of_user() / ".docker")
-    pair = (str(folder / "cert.pem"), str(folder / "key.pem"))
-    return docker.tls.TLSConfig(client_cert=pair, ca_cert=str(folder / "ca.pem"), verify=True)
+    files = [folder / name for name in ("cert.pem", "key.pem", "ca.pem")]
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise EngineError(
+            f"Docker's settings ask for TLS, and {folder} lacks {', '.join(missing)}.",
+            "Put the keys there, name their folder with DOCKER_CERT_PATH, or unset DOCKER_TLS_VERIFY.",
+        )
+    cert, key, authority = map(str, files)
+    return docker.tls.TLSConfig(client_cert=(cert, key), ca_cert=authority, verify=True)
 
 
 def first_word(address: str, seconds: float) -> dict[str, Any]:
