@@ -241,8 +241,8 @@ def test_a_graded_notebook_gets_what_the_command_gives_and_no_more_that_it_asks_
         "%%pybox --input theirs.csv\nprint(open('theirs.csv').read())",
         "%pybox use --timeout 30",
     )
-    status, _ = desk.run("--graded", "--allow-errors", "--input", "mine.csv")
-    assert status == 1
+    status, shown = desk.run("--graded", "--allow-errors", "--input", "mine.csv", "--quiet")
+    assert (status, shown) == (1, f"{desk.notebook}: 3 cells run in this session: 0 ended normally, 3 did not.\n")
     mine, theirs, longer = desk.result()
     assert kinds(mine) == ["stream", "error", "display_data"]
     assert "mine.csv" in mine.outputs[0].text

@@ -52,7 +52,7 @@ def test_nbclient(notebook: Path) -> None:
     NotebookClient(document, timeout=30, resources=beside).execute()
     assert_ran_as_it_says(document)
     nbformat.write(document, notebook)
-    ids = [cell.id for cell in code_cells(document)]
+    ids = [cell.id for cell in document.cells]
     verdicts = {ids[cell.place - 1]: cell.verdict for cell in check_file(notebook, SigningKeys().ring()).cells}
     assert {verdicts[name] for name in SEALED} == {"unchanged"}
 
