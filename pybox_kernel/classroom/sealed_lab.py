@@ -52,8 +52,8 @@ DISABLED: Final = (
 ALIVE: Final = "alive"
 RUNTIME: Final = "runtime"
 """Where the server and its kernels meet."""
-LONGEST_SOCKET: Final = 107
-"""Bytes of the path of a Unix socket, of which a kernel's name takes ``SOCKET``."""
+LONGEST_SOCKET: Final = 103
+"""Bytes of the path of a Unix socket, on macOS too, of which a kernel's name takes ``SOCKET``."""
 SOCKET: Final = len("/kernel-01234567-89ab-cdef-0123-456789abcdef-ipc-99")
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 END_SECONDS: Final = 15.0
@@ -136,10 +136,11 @@ def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
 def make_runtime(state: Path) -> None:
     """Makes the folder for sockets, which stands elsewhere where the path to it would be too long for one."""
     runtime = state / RUNTIME
-    if fits(runtime):
-        runtime.mkdir(mode=0o700)
-    else:
-        runtime.symlink_to(tempfile.mkdtemp(prefix="pybox-"))
+    for place in () if fits(runtime) else (tempfile.gettempdir(), "/tmp"):  # noqa: S108  # a new name, for this user
+        if Path(place).is_dir() and fits(Path(place, "pybox-01234567")):
+            runtime.symlink_to(tempfile.mkdtemp(prefix="pybox-", dir=place))
+            return
+    runtime.mkdir(mode=0o700)
 
 
 def remove(state: Path) -> None:
