@@ -40,6 +40,8 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d",
 LATER: Final = re.compile(rf"(;[\s\"']*)(?=[{re.escape(''.join(FORMULAS))}])")
 """Where one begins for a spreadsheet that parts cells by semicolons, as it does in many countries."""
 MOST_NAMED: Final = 20
+MOST_CELLS: Final = 40
+"""Of one notebook, where not every cell is asked for: one with a thousand endless cells hides no other."""
 NUMBERS: Final = "Cells are counted from the top, texts too; in brackets stands the number that Jupyter shows."
 
 WORDS: Final[Mapping[Kind, str]] = {
@@ -197,6 +199,8 @@ def to_text(report: ClassReport, *, every_cell: bool = False) -> str:
         lines.append(f"{found.mark} {found.title}: {found.in_short}")
         in_short = found.never_ran or found.is_unknown
         cells = [cell for cell in found.cells if every_cell or not (cell.is_plain or in_short)]
+        more = 0 if every_cell else max(0, len(cells) - MOST_CELLS)
+        del cells[len(cells) - more :]
         rows = [
             (f"cell {cell.cell}", f"{cell.mark} {cell.told}", cell.time, cell.memory, cell.besides) for cell in cells
         ]
@@ -204,6 +208,8 @@ def to_text(report: ClassReport, *, every_cell: bool = False) -> str:
         for row in rows:
             drawn = (text + " " * (width - columns(text)) for text, width in zip(row, widths, strict=True))
             lines.append(f"    {'  '.join(drawn).rstrip()}")
+        if more:
+            lines.append(f"    and {counted(more, 'cell')} more, which --all has")
     numbered = any(line.startswith("    cell ") for line in lines)
     remarks = [*([NUMBERS] if numbered else []), *report.remarks]
     return "\n".join([*lines, *([""] if remarks else []), *remarks]).rstrip()

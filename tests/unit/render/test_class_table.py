@@ -71,6 +71,12 @@ def test_every_cell_can_be_had() -> None:
     assert to_text(REPORT, every_cell=True).count("\n    cell ") == 8
 
 
+def test_a_notebook_with_many_cells_to_look_at_hides_no_other() -> None:
+    text = to_text(ClassReport([Submission("ada", "", "a.ipynb", (STOPPED,) * 50)]))
+    assert text.count("\n    cell ") == 40
+    assert "\n    and 10 cells more, which --all has\n" in text
+
+
 def test_where_no_receipt_can_be_believed_that_is_said_once() -> None:
     unknown = CellLine("2", "f()", "not known", "⚠", "Not known", receipt="no receipt", why="nothing vouches for it")
     found = Submission("ada", "", "a.ipynb", (FORGED, FORGED, unknown, NEVER))
