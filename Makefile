@@ -6,6 +6,8 @@ bin := .venv/bin
 checked := pybox_kernel tests benchmarks scripts
 # Processes that run tests side by side: most of the time a test waits for the engine.
 workers := 3
+# A test run starts hundreds of Python processes: none compiles what another has compiled (set to nothing is not set).
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo lab test test-vm bench soak clean
 
@@ -30,7 +32,7 @@ test: ## sets up, then checks the code and runs every test, on the real engine
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python -m pytest -n $(workers) --no-loadscope-reorder -m "not soak and not alone"
-	$(bin)/python -m pytest -m "alone and not soak"
+	$(bin)/python -m pytest -m "alone and not soak" $(sort $(dir $(shell grep -rlw pytest.mark.alone tests)))
 
 test-vm: ## the tests of the private virtual machine alone
 	@sh scripts/setup.sh test

@@ -463,7 +463,7 @@ def test_a_process_with_very_many_open_files_learns_how_its_box_ended(session: S
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("runs", [40, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("runs", [25, pytest.param(200, marks=pytest.mark.soak)])
 def test_many_runs_leave_nothing_behind(session: Session, outside: Outside, runs: int) -> None:
     def held() -> tuple[int, int, int]:
         """Descriptors, threads, and resident memory in MB."""
