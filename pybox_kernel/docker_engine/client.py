@@ -6,10 +6,9 @@ from __future__ import annotations
 import os
 import select
 import socket
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import docker
 import docker.tls
@@ -18,36 +17,15 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport import UnixHTTPAdapter
 from docker.transport.unixconn import UnixHTTPConnection, UnixHTTPConnectionPool
 
+from pybox_kernel.docker_engine.timed_sockets import TimedAdapter, TimedSocket
 from pybox_kernel.errors import EngineError
 from pybox_kernel.home_of_user import home_of_user
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 __all__ = ["await_more", "first_word", "new_client", "read_answer"]
 
 BASE = "http+docker://localhost"
 MOST_BYTES: Final = 4 << 20
 """Of an answer. That of the longest list that is asked for has some kilobytes."""
-
-
-class TimedSocket(socket.socket):
-    """Its time limit is for all that comes until it is set anew, and not for each piece. What is sent, and what is read
-    without waiting, is as it was."""
-
-    _until: float | None = None
-
-    def settimeout(self, value: float | None) -> None:
-        self._until = None if value is None else time.monotonic() + value
-        super().settimeout(value)
-
-    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
-        if self._until is not None and self.gettimeout():
-            left = self._until - time.monotonic()
-            if left <= 0:
-                raise TimeoutError("timed out")
-            super().settimeout(left)
-        return super().recv_into(buffer, nbytes, flags)
 
 
 class Connection(UnixHTTPConnection):  # type: ignore[misc]
@@ -98,6 +76,7 @@ class Client(docker.APIClient):  # type: ignore[misc]
         asked = requests.PreparedRequest()
         asked.prepare(method, url, headers={**self.headers, **(headers or {})}, data=data, params=params)
         answer: requests.Response = self.get_adapter(url).send(asked, stream=True, timeout=timeout)
+        refuse_compressed(answer)
         if not stream or not answer.ok:
             read_answer(answer)
         return answer
@@ -106,9 +85,17 @@ class Client(docker.APIClient):  # type: ignore[misc]
 class FarClient(docker.APIClient):  # type: ignore[misc]
     def send(self, request: requests.PreparedRequest, *, stream: bool = False, **options: Any) -> requests.Response:
         answer: requests.Response = super().send(request, stream=True, **options)
+        refuse_compressed(answer)
         if not stream or not answer.ok:
             read_answer(answer)
         return answer
+
+
+def refuse_compressed(answer: requests.Response) -> None:
+    """Raises ValueError for an answer that is, which none is asked to be: not every urllib3 bounds what it unpacks."""
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        answer.close()
+        raise ValueError("the answer is compressed")
 
 
 def read_answer(answer: requests.Response) -> None:
@@ -133,6 +120,9 @@ def new_client(address: str, version: str, seconds: float) -> docker.APIClient:
         made = FarClient(base_url=address, version=version, timeout=seconds, tls=tls())
         # Requests would add the proxies of this computer's environment.
         made.trust_env = False
+        for scheme in ("http://", "https://"):
+            made.mount(scheme, TimedAdapter())
+    made.headers["Accept-Encoding"] = "identity"
     return made
 
 

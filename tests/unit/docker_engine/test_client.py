@@ -6,14 +6,17 @@ import io
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import requests
 
-from pybox_kernel.docker_engine.client import MOST_BYTES, TimedSocket, new_client, read_answer
+from pybox_kernel.docker_engine.client import MOST_BYTES, new_client, read_answer
 from pybox_kernel.docker_engine.connection import DockerConnection
 from pybox_kernel.docker_engine.images import LONGEST_LINE, lines_of
+from pybox_kernel.docker_engine.timed_sockets import TimedSocket
 from pybox_kernel.errors import EngineError
 
 
@@ -68,6 +71,61 @@ def test_a_time_limit_is_for_all_that_comes_until_it_is_set_anew() -> None:
         sender.join()
         timed.close()
         far.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.fixture
+def far_engine() -> Iterator[tuple[str, list[bytes]]]:
+    """The address of one on TCP, and what it sends first to the one who asks; then byte by byte, without an end."""
+    first: list[bytes] = []
+    over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def talk() -> None:
+        asker, _ = listener.accept()
+        with asker, suppress(OSError):
+            asker.recv(65536)
+            asker.sendall(first[0])
+            while not over.wait(0.05):
+                asker.sendall(b" ")
+
+    talker = threading.Thread(target=talk)
+    talker.start()
+    yield f"tcp://127.0.0.1:{listener.getsockname()[1]}", first
+    over.set()
+    talker.join()
+    listener.close()
+
+
+@pytest.mark.parametrize("start", [HEAD + b"Content-Length: 100000\r\n\r\n", HEAD + b"X-Long: "])
+def test_the_time_limit_is_for_the_whole_of_an_answer_over_tcp_too(
+    far_engine: tuple[str, list[bytes]], start: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    address, first = far_engine
+    first.append(start)
+    asking = new_client(address, "1.41", 0.3)
+    began = time.monotonic()
+    with pytest.raises(requests.exceptions.RequestException, match="timed out"):
+        asking.info()
+    assert 0.2 < time.monotonic() - began < 3
+    asking.close()
+
+
+def test_a_compressed_answer_is_not_unpacked(
+    far_engine: tuple[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    address, first = far_engine
+    first.append(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n")
+    asking = new_client(address, "1.41", 3.0)
+    with pytest.raises(ValueError, match="compressed"):
+        asking.info()
+    asking.close()
 
 
 def test_a_piece_that_no_engine_sends_is_the_end_of_what_is_heard_of_a_box() -> None:
