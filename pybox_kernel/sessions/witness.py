@@ -11,6 +11,7 @@ from math import inf
 from typing import Final, TypeVar
 
 from pybox_kernel.boxes.journal import Entry, Journal, new_entry, new_token
+from pybox_kernel.boxes.leftovers import find
 from pybox_kernel.engine import Engine
 from pybox_kernel.errors import EngineError, EngineRefused, PyBoxError
 from pybox_kernel.seal.spec import LABEL
@@ -111,6 +112,7 @@ class SessionWitness:
             container_id = self._engine.create(entry.name, witness_config(self._image_id, labels))
         except EngineRefused:
             self._journal.strike(run)
+            self._entry = None
             raise
         self._entry = entry.model_copy(update={"container_id": container_id})
         self._journal.write(self._entry)
@@ -123,10 +125,15 @@ class SessionWitness:
             self._container.close()
             self._container = None
         entry, self._entry = self._entry, None
-        if entry is not None and entry.container_id is not None:
-            with suppress(EngineError):
-                self._engine.remove(entry.container_id)
-                self._engine.wait_removed(entry.container_id, 5.0)
+        if entry is None:
+            return
+        with suppress(EngineError):
+            container_id = entry.container_id
+            if container_id is None and (made := find(self._engine, entry)) is not None:  # its answer was lost
+                container_id = made.id
+            if container_id is not None:
+                self._engine.remove(container_id)
+                self._engine.wait_removed(container_id, 5.0)
                 self._journal.strike(entry.run)
 
     def close(self) -> None:

@@ -182,6 +182,20 @@ def test_an_engine_that_made_no_witness_is_asked_again_a_while_later(
     assert own.boxes() == []
 
 
+def test_a_witness_whose_making_was_never_answered_is_not_left_in_the_session(
+    own: Installation, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(own, "container", monkeypatch)
+    lost = Fault("POST /containers/create", "lose", skip=1)
+    with (
+        EngineBetween(tmp_path / "engine.sock", lost) as between,
+        Session(Journal(own.home), DockerEngine(between.address)) as session,
+    ):
+        assert session.run("print(1)").receipt.observed.seal.kernel.source == "the box's own reading"
+        assert witnesses(own, outside) == []
+        assert own.entries() == []
+
+
 def test_the_witness_of_a_killed_session_is_gone_at_once(own: Installation, outside: Outside) -> None:
     program = """
 import sys
