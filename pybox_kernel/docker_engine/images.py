@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,8 @@ __all__ = ["build", "image", "images", "import_rootfs", "load", "pull", "remove_
 
 TOLD_BYTES: Final = 300
 """How much of a failed build's own output goes into the error."""
+PIECE_BYTES: Final = 1 << 20
+PIECE_SECONDS: Final = 60.0
 LONGEST_LINE: Final = 1 << 20
 MOST_BYTES: Final = 16 << 20
 """Of all that an engine tells of one long call."""
@@ -79,7 +81,18 @@ def build(client: docker.APIClient, context_tar: IO[bytes], reference: str, labe
 
 
 def save(client: docker.APIClient, reference: str) -> Iterator[bytes]:
-    yield from client.get_image(reference)
+    """By hand: the SDK's ``get_image`` has no time limit. Here the first piece has the client's, and each that follows
+    ``PIECE_SECONDS`` from when it is asked for: whoever takes them may be slow."""
+    url = client._url("/images/{0}/get", reference)
+    response = client.get(url, timeout=client.timeout, stream=True)
+    with closing(response):
+        client._raise_for_status(response)
+        raw = client._get_raw_response_socket(response)
+        opened = getattr(raw, "_sock", raw)
+        for part in response.iter_content(PIECE_BYTES):
+            yield part
+            with suppress(OSError):  # of one that is closed, after the last
+                opened.settimeout(PIECE_SECONDS)
 
 
 def load(client: docker.APIClient, chunks: Iterator[bytes]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from pybox_kernel.docker_engine import images
 from pybox_kernel.docker_engine.client import MOST_BYTES, new_client, read_answer
 from pybox_kernel.docker_engine.connection import DockerConnection
 from pybox_kernel.docker_engine.images import LONGEST_LINE, lines_of
@@ -112,6 +113,24 @@ def test_the_time_limit_is_for_the_whole_of_an_answer_over_tcp_too(
     with pytest.raises(requests.exceptions.RequestException, match="timed out"):
         asking.info()
     assert 0.2 < time.monotonic() - began < 3
+    asking.close()
+
+
+def test_each_piece_of_an_image_has_a_time_to_come_and_not_all_of_them_together(
+    far_engine: tuple[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(images, "PIECE_BYTES", 2)
+    monkeypatch.setattr(images, "PIECE_SECONDS", 0.6)
+    address, first = far_engine
+    first.append(HEAD + b"Content-Length: 100000\r\n\r\n")
+    asking = new_client(address, "1.41", 0.6)
+    pieces = images.save(asking, "some:image")
+    assert [next(pieces) for _ in range(10)] == [b"  "] * 10
+    monkeypatch.setattr(images, "PIECE_SECONDS", 0.01)  # less than one takes
+    with pytest.raises(requests.exceptions.RequestException, match="timed out"):
+        list(pieces)
     asking.close()
 
 
