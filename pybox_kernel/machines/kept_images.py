@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -82,7 +83,8 @@ class KeptImages:
                 "Make room there, and run it again.",
             ) from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
 
     def forget_others(self, images: Iterable[RecordedImage]) -> None:
         """Removes the files of all but ``images``."""
