@@ -125,8 +125,10 @@ def make(folder: Path, progress: Progress) -> None:
         (folder / "known_hosts").write_text(f"pybox {public[0]} {public[1]}\n")
         run(command(folder, work, tar), work, progress)
         with tarfile.open(tar) as parts:
+            # Python 3.11 has it from 3.11.4 on, and takes no argument of that name before.
+            parts.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
             for part in PARTS:
-                parts.extract(part, folder, filter="data")
+                parts.extract(part, folder)
                 (folder / part).chmod(0o600)
     for name in ("host_key", "host_key.pub"):
         (folder / name).unlink()
