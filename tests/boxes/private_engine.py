@@ -28,7 +28,9 @@ class PrivateEngine:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = ["dockerd", f"--host={self.address}", f"--pidfile={self.folder}/pid"]
+        # In a network namespace of its own: with --bridge=none an engine removes the docker0 that it finds, and this
+        # computer's engine would be without.
+        command = ["unshare", "--net", "dockerd", f"--host={self.address}", f"--pidfile={self.folder}/pid"]
         command += [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
         settings = self.folder / "daemon.json"
         settings.touch()
