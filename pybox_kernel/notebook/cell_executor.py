@@ -105,8 +105,8 @@ class CellExecutor:
             command = command_of(code)
             if command is None:
                 program, asked = options_of(code)
+                asked = self._heard(asked)
                 if not asked.help:
-                    asked = self._heard(asked)
                     return await self._execute(program, asked, self._values(asked), number)
                 self.page.answer(help_on_options())
             elif command.name == "use":

@@ -177,7 +177,7 @@ def options_of(code: str) -> tuple[str, Options]:
     Raises OptionError for an option that is not in ``OPTIONS``, or that has no value.
     """
     if code.strip() in QUESTIONS:
-        return code, Options(help=True)
+        return "", Options(help=True)
     before, line, after = first_line(code)
     name, rest = (*line.split(None, 1), "", "")[:2]
     if name != CELL_MAGIC:

@@ -38,7 +38,8 @@ def is_graded() -> bool:
 def permitted(asked: Options, standing: Options) -> Options:
     """What a notebook may ask for where it is graded: no more time than ``standing`` has, no other image, and no other
     files, since what lies beside a submission may have come there by a link. Raises OptionError. That a failed cell be
-    no error, that receipts be left out, and that files be kept is not heard."""
+    no error, that receipts be left out, that files be kept, and that help be shown instead of running the program is
+    not heard."""
     policy = policy_for(standing.image or STDLIB.image)
     most = checked_deadline(policy, standing.timeout)
     if asked.timeout is not None and checked_deadline(policy, asked.timeout) > most:
@@ -57,7 +58,7 @@ def permitted(asked: Options, standing: Options) -> Options:
             f"{safe_name(others[0], 60)} is not among them.",
             "Leave --input out; or whoever grades names it: see docs/classroom.md.",
         )
-    return replace(asked, no_raise=False, quiet=False, output=None)
+    return replace(asked, help=False, no_raise=False, quiet=False, output=None)
 
 
 def check_standing(standing: Options, total_time: object) -> None:

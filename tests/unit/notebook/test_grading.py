@@ -8,7 +8,7 @@ import pytest
 
 from pybox_kernel.errors import EngineMissing, ExitStatus, OptionError, PyBoxError, SourceError
 from pybox_kernel.notebook.cell_executor import Executed
-from pybox_kernel.notebook.commands import Options
+from pybox_kernel.notebook.commands import Options, options_of
 from pybox_kernel.notebook.failures import exit_status, failure, failure_of_pybox
 from pybox_kernel.notebook.grading import check_standing, is_graded, permitted, why_no_score
 from pybox_kernel.receipt.model import Receipt
@@ -92,6 +92,13 @@ def test_a_cell_has_no_other_files_than_whoever_grades_names() -> None:
 def test_a_failed_cell_stays_an_error_and_no_receipt_is_left_out_and_nothing_is_written() -> None:
     heard = permitted(Options(no_raise=True, quiet=True, output="results", carry="off"), Options())
     assert heard == Options(carry="off")
+
+
+def test_a_program_below_a_line_that_asks_for_help_is_run_all_the_same() -> None:
+    program, asked = options_of("%%pybox --help\nassert answer == 42")
+    assert (program.strip(), permitted(asked, Options()).help) == ("assert answer == 42", False)
+    program, asked = options_of("%%pybox?")
+    assert (program, permitted(asked, Options()).help) == ("", False)
 
 
 def test_what_whoever_grades_asks_for_and_cannot_have_is_found_before_any_cell(
