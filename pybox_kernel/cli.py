@@ -305,7 +305,10 @@ def cleanup(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found._asdict(), indent=2))
     else:
-        print(f"Removed {len(found.removed)}, already gone {len(found.already_gone)}.")
+        if found.removed or found.already_gone or found.unconfirmed:
+            print(f"Removed {len(found.removed)}, already gone {len(found.already_gone)}.")
+        else:
+            print("Nothing was left over.")
         if here := len(found.unconfirmed) - len(found.elsewhere):
             print(f"Not confirmed gone: {here}. Try again in a minute.")
         for address, number in Counter(found.elsewhere).items():

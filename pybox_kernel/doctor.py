@@ -145,7 +145,10 @@ def of_runtime(facts: EngineFacts, versions: EngineVersions | None, *, in_vm: bo
     if runtime.version is None:
         return Finding("container runtime", "warning", "its version is not known", "Keep the engine up to date.")
     if runtime.warning is not None:
-        advice = "Update it (`apt-get install --only-upgrade runc`), or put a private virtual machine around it."
+        advice = (
+            "Update it, where there is a newer one (`apt-get install --only-upgrade runc`),"
+            " or put a private virtual machine around it."
+        )
         if in_vm:
             advice = "It is in the private virtual machine, which is a second wall around it."
         return Finding("container runtime", "warning", f"{name} {runtime.version}: {runtime.warning}", advice)

@@ -67,9 +67,9 @@ def prose(source: str, look: Look) -> Iterator[str]:
 
 
 def within(mark: str, text: str) -> Iterator[str]:
-    """The lines of ``text`` behind ``mark``, cut so that none of them can reach the left edge again."""
+    """The lines of ``text`` behind ``mark``, cut at words so that none of them can reach the left edge again."""
     for line in COLOUR_CODES.sub("", text).splitlines():
-        parts = [line[at : at + WIDTH] for at in range(0, len(line), WIDTH)] or [""]
+        parts = textwrap.wrap(line, WIDTH, drop_whitespace=False, break_on_hyphens=False) or [""]
         yield from (f"  {mark} {part}" for part in parts)
 
 
@@ -126,6 +126,8 @@ def main() -> int:
     except (CellTimeoutError, DeadKernelError) as error:
         wrong = [f"the kernel did not finish: {str(error).splitlines()[0]}"]
     print("\n".join(wrong) or "Every cell ended as the notebook says, each with its receipt.")
+    if any(problem.endswith("no error; found: PyBoxDeadline") for problem in wrong):
+        print("A cell met its time limit: if this computer is busy with something else, run it again when it is not.")
     return 1 if wrong else 0
 
 
