@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybox_kernel.errors import OptionError, SourceError
+from pybox_kernel.notebook.commands import command_of, options_of
 from pybox_kernel.notebook.no_score import kept
 from pybox_kernel.render.advice import in_marks
 from pybox_kernel.render.class_table import CellLine, Kind, Submission
@@ -19,6 +20,7 @@ from pybox_kernel.safe_display.text import safe_name
 from pybox_kernel.signing.file_check import read_file
 from pybox_kernel.signing.keys import KeyRing
 from pybox_kernel.signing.receipt_check import CellCheck, check_cells, read_notebook
+from pybox_kernel.signing.shown_outputs import text_of
 from pybox_kernel.signing.statement import Claim, Ran, Statement
 
 __all__ = ["MOST_NOTEBOOKS", "Found", "Place", "find", "read", "why_not_graded"]
@@ -170,12 +172,24 @@ def line_of(check: CellCheck, cell: Mapping[str, Any]) -> CellLine | None:
     error, message = error_in(cell)
     said = f"{error}: {message}" if message else error
     if check.verdict == "unchanged":
-        return line_of_a_run(name, begins, ran, said, "as made here", "") if ran is not None else None
+        if ran is not None:
+            return line_of_a_run(name, begins, ran, said, "as made here", "")
+        ended = "Never run: it stands below a line that asks for help"
+        return CellLine(name, begins, "never run", "·", ended) if has_program(cell) else None
     why = safe_name("; ".join(check.found), 300)
     if ran is not None:
         return line_of_a_run(name, begins, ran, said, check.verdict, why)
     ended = f"Not known; it shows an error: {safe_name(error, 60)}" if error else "Not known"
     return CellLine(name, begins, "not known", "⚠", ended, receipt=check.verdict, why=why)
+
+
+def has_program(cell: Mapping[str, Any]) -> bool:
+    """Of one that was a word to PyBox, whether there is one below."""
+    source = text_of(cell["source"])
+    try:
+        return command_of(source) is None and bool(options_of(source)[0].strip())
+    except OptionError:  # of words that an earlier PyBox knew
+        return False
 
 
 def is_skipped(metadata: object) -> bool:

@@ -187,6 +187,15 @@ def test_a_word_to_pybox_is_no_cell_of_the_report_and_what_only_says_so_is_one(t
         assert receipt in ("altered", "not made here")
 
 
+def test_a_program_that_was_left_out_below_a_line_that_asks_for_help_was_never_run(tmp_path: Path) -> None:
+    author = Author(SigningKeys())
+    made = [author.cell(Cell(source, [], None)) for source in ("%%pybox --help\n1 / 0", "%%pybox --help", "%%pybox?")]
+    [(name, kind, ended, receipt)] = lines(put(tmp_path / "a.ipynb", *made))
+    assert (name, kind, receipt) == ("1 [1]", "never run", "")
+    assert "asks for help" in ended
+    assert lines(put(tmp_path / "a.ipynb", Author(SigningKeys()).cell(Cell("%%pybox --gone\n1", [], None)))) == []
+
+
 def test_a_program_that_begins_far_below_is_one(tmp_path: Path) -> None:
     assert lines(put(tmp_path / "a.ipynb", code("\n" * 5000 + "1 / 0"))) == [("1", "never run", "Never run", "")]
 
