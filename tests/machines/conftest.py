@@ -38,7 +38,7 @@ ON_DEMAND: Final = frozenset(
         "test_files_go_in_and_come_out",
         "test_only_signals_reach_the_timer_and_none_of_them_does_anything",
         "test_sockets_that_a_dead_machine_left_are_no_obstacle",
-        "test_the_cells_that_try_to_break_out_end_as_the_notebook_says",
+        "test_the_cells_that_try_to_break_out_are_sealed_and_in_the_machine",
         "test_the_environment_has_exactly_the_documented_names",
     }
 )
