@@ -88,11 +88,13 @@ def of_engine(engine_of: Callable[[], Engine]) -> Iterator[Finding]:
     except (EngineError, OptionError) as error:
         yield Finding("container engine", "wrong", error.message, error.advice)
         return
+    what = "container engine"
+    kind = "" if engine.place.name == what else f"{engine.place.name}, "
     yield Finding(
-        "container engine",
+        what,
         "ok",
         f"version {facts.version} at {facts.address} (Linux {facts.kernel}, cgroup v{facts.cgroup_version}): "
-        f"{engine.place.name}, {engine.place.chosen}",
+        f"{kind}{engine.place.chosen}",
         "",
     )
     yield of_place(engine.place)
