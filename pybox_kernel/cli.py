@@ -35,6 +35,7 @@ from pybox_kernel.render.text import render_short
 from pybox_kernel.safe_display.displays import Display
 from pybox_kernel.safe_display.text import SafeText, safe_text, without_colour
 from pybox_kernel.sessions import session
+from pybox_kernel.sessions.images import BASE_CHOICES
 from pybox_kernel.signing.check_command import add_parsers, check, key
 from pybox_kernel.signing.keys import SigningKeys
 from pybox_kernel.signing.signed_receipt import signed
@@ -105,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     add_mcp_parser(commands)
     setup = commands.add_parser("setup", help="make the box image", allow_abbrev=False)
     setup.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")
-    setup.add_argument("--base", default="auto", metavar="BASE", help=session.BASE_CHOICES)
+    setup.add_argument("--base", default="auto", metavar="BASE", help=BASE_CHOICES)
     setup.add_argument("--fresh", action="store_true", help="make it again from new packages")
     setup.add_argument(
         "--with", dest="also", choices=["data"], help="make the data image too: numpy, pandas, matplotlib"

@@ -19,8 +19,8 @@ from pybox_kernel.images.wheels import read_requirements
 from pybox_kernel.policy import IMAGE_NAME
 from pybox_kernel.progress import Steps
 from pybox_kernel.render.amounts import counted
+from pybox_kernel.sessions import images
 from pybox_kernel.sessions import machine as session_machine
-from pybox_kernel.sessions import session
 
 __all__ = ["add_image_parser", "image", "setup"]
 
@@ -46,9 +46,9 @@ def add_image_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
 
 def setup(options: argparse.Namespace) -> int:
     """The ``stdlib`` image, and ``data`` where it is asked for."""
-    plans = [session.plan_set_up(base=options.base, fresh=options.fresh)]
+    plans = [images.plan_set_up(base=options.base, fresh=options.fresh)]
     if options.also == "data":
-        plans.append(session.plan_image("data", fresh=options.fresh))
+        plans.append(images.plan_image("data", fresh=options.fresh))
     for plan in plans:
         show(plan)
     if all(plan.ready is not None for plan in plans):
@@ -58,9 +58,9 @@ def setup(options: argparse.Namespace) -> int:
         print(f"Nothing was done. To do it: {again}")
         return ExitStatus.OK
     with interruptible(), Steps() as steps:
-        session.set_up(plans[0], steps)
+        images.set_up(plans[0], steps)
         if options.also == "data":  # planned anew: its base is there by now
-            session.set_up(session.plan_image("data", fresh=options.fresh), steps)
+            images.set_up(images.plan_image("data", fresh=options.fresh), steps)
         session_machine.bring_images(steps)
     return ExitStatus.OK
 
@@ -92,7 +92,7 @@ def build(options: argparse.Namespace) -> int:
         print("  fetch  their versions, and then the packages themselves, from pip's package index")
         print("Nothing was fetched and no image was made. To make it: the same with --yes.")
         return ExitStatus.OK
-    plan = session.plan_image(options.name, offer=offer_of(options))
+    plan = images.plan_image(options.name, offer=offer_of(options))
     show(plan)
     if plan.ready is not None:
         return ExitStatus.OK
@@ -100,12 +100,10 @@ def build(options: argparse.Namespace) -> int:
         print("No image was made. To make it: the same with --yes.")
         return ExitStatus.OK
     with interruptible(), Steps() as steps:
-        session.set_up(plan, steps)
+        images.set_up(plan, steps)
         session_machine.bring_images(steps)
     if options.wanted is not None:
-        print(
-            f"Its lock is {session.lock_file(options.name)}; --lock with a copy of it makes the same image elsewhere."
-        )
+        print(f"Its lock is {images.lock_file(options.name)}; --lock with a copy of it makes the same image elsewhere.")
     return ExitStatus.OK
 
 
@@ -134,9 +132,9 @@ def offer_of(options: argparse.Namespace) -> Offer | None:
     if options.wanted is not None:
         with interruptible(), Steps() as steps:
             steps("Finding versions")
-            lock = session.make_lock(read_requirements(read(options.wanted)), steps)
+            lock = images.make_lock(read_requirements(read(options.wanted)), steps)
         return own_offer(lock, preload)
-    recorded = session.known_images().get(name)
+    recorded = images.known_images().get(name)
     if recorded is None or recorded.recipe.offer is None:
         raise OptionError(
             f"What is to be in the image '{name}' is not known.", "Name --lock FILE or --from requirements.txt."
@@ -158,7 +156,7 @@ def show(plan: Plan) -> None:
 
 
 def show_all(_: argparse.Namespace) -> int:
-    known = session.known_images()
+    known = images.known_images()
     if not known:
         print(f"No image has been made yet. {how_to_make('stdlib')}")
         return ExitStatus.OK
@@ -179,9 +177,9 @@ def remove(options: argparse.Namespace) -> int:
         raise OptionError(
             "The image 'stdlib' stays: every box needs it or its base.", "Name another of `pybox-kernel image list`."
         )
-    recorded = session.known_images().get(options.name)
+    recorded = images.known_images().get(options.name)
     if recorded is None:
         raise OptionError(f"There is no image called {options.name[:60]!r}.", "`pybox-kernel image list` names them.")
-    session.remove_image(recorded, print)
+    images.remove_image(recorded, print)
     print(f"The box image '{recorded.name}' is removed.")
     return ExitStatus.OK

@@ -23,7 +23,7 @@ from pybox_kernel.seal.boundary import NOT_LOOKED_AT, boundary_look, observe
 from pybox_kernel.seal.by_engine import engine_look, runtime_in
 from pybox_kernel.seal.by_kernel import kernel_look
 from pybox_kernel.seal.by_warden import inside_look
-from pybox_kernel.seal.spec import LABEL, Identity, Look, container_config
+from pybox_kernel.seal.spec import LABEL, Identity, Look, container_config, part
 from pybox_kernel.seal.witness import Sight, Witness
 
 __all__ = ["Box", "fresh_identity"]
@@ -167,7 +167,7 @@ class Box:
         record = self.engine.inspect(self.id)
         running = engine_look(self.policy, self.identity, record)
         self.engine_look = Look(max(running.checked, self.engine_look.checked), running.differences)
-        state = record.get("State") or {}
+        state = part(record, "State")
         pid = state.get("Pid")
         if state.get("Running") is not True or not isinstance(pid, int) or pid <= 0:
             raise BoxEnded("The box ended before the program came.", "Run the cell again.")

@@ -17,7 +17,7 @@ from pybox_kernel.install import kernel_name
 from pybox_kernel.notebook.file import write
 from pybox_kernel.render.amounts import counted
 from pybox_kernel.safe_display.text import safe_name
-from pybox_kernel.sessions.session import known_images
+from pybox_kernel.sessions.images import known_images
 
 __all__ = ["add_open_parser", "open_notebooks"]
 

@@ -17,7 +17,8 @@ from pybox_kernel.engine_options import add_engine_options, wished
 from pybox_kernel.errors import ExitStatus, OptionError, PyBoxError, SetupError
 from pybox_kernel.policy import STDLIB
 from pybox_kernel.safe_display.text import safe_text, without_colour
-from pybox_kernel.sessions.session import Session, known_images
+from pybox_kernel.sessions.images import known_images
+from pybox_kernel.sessions.session import Session
 
 if TYPE_CHECKING:
     from pybox_kernel.mcp.asks import Ceilings

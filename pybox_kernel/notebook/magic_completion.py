@@ -8,7 +8,7 @@ from typing import Final
 
 from pybox_kernel.errors import PyBoxError
 from pybox_kernel.notebook.commands import CELL_MAGIC, COMMANDS, MAGIC, OPTIONS
-from pybox_kernel.sessions import session
+from pybox_kernel.sessions.images import known_images
 
 __all__ = ["offered", "offered_in_a_box"]
 
@@ -80,6 +80,6 @@ def of_options(before: list[str], of_one_cell: bool, names: Iterable[str] | None
 
 def images() -> list[str]:
     try:
-        return sorted(session.known_images())
+        return sorted(known_images())
     except PyBoxError:
         return []

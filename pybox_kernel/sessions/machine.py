@@ -15,7 +15,7 @@ from pybox_kernel.machines import baking, disk
 from pybox_kernel.machines.kept_images import Holder, KeptImages
 from pybox_kernel.machines.machine import Machine, MachineFacts
 from pybox_kernel.machines.qemu import QemuMachine
-from pybox_kernel.sessions.session import outside_engine, own_machine
+from pybox_kernel.sessions.engines import outside_engine, own_machine
 
 __all__ = ["bring_images", "build_machine", "machine", "qemu_machine", "start_machine"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from pybox_kernel.boxes import leftovers
-from pybox_kernel.boxes.journal import Entry, Journal, home_folder, home_path
+from pybox_kernel.boxes.journal import Journal, home_folder, home_path
 from pybox_kernel.boxes.leftovers import Sweep
 from pybox_kernel.carry.groups import Mode
 from pybox_kernel.carry.store import Carry, checked_mode
@@ -19,22 +18,12 @@ from pybox_kernel.docker_engine.engine import DockerEngine
 from pybox_kernel.doctor import Finding
 from pybox_kernel.doctor import examine as examine_all
 from pybox_kernel.engine import Engine
-from pybox_kernel.engine_choice import Wish, choose, ended_with, wish_of
-from pybox_kernel.errors import EngineDenied, EngineError, EngineMissing, OptionError, PyBoxError, SetupError
+from pybox_kernel.engine_choice import Wish, choose, wish_of
+from pybox_kernel.errors import OptionError, PyBoxError, SetupError
 from pybox_kernel.files import files_in, files_out
 from pybox_kernel.files.box_files import InputFile, checked_inputs, too_many
 from pybox_kernel.files.named_paths import check_beside
-from pybox_kernel.images import build as image_build
-from pybox_kernel.images import plan as images
-from pybox_kernel.images import store as image_store
-from pybox_kernel.images import wheels
-from pybox_kernel.images.package_locks import Lock
-from pybox_kernel.images.plan import BASE_CHOICES, Plan
-from pybox_kernel.images.recipes import Offer
-from pybox_kernel.images.store import ImageStore, RecordedImage, packages_of
-from pybox_kernel.machines.colima import ColimaMachine
-from pybox_kernel.machines.machine import Machine
-from pybox_kernel.machines.qemu import QemuMachine
+from pybox_kernel.images.store import packages_of
 from pybox_kernel.policy import STDLIB, Policy, checked_deadline, checked_source, policy_for
 from pybox_kernel.receipt.model import Image, Receipt
 from pybox_kernel.render.amounts import counted
@@ -44,10 +33,10 @@ from pybox_kernel.running.runner import CarryIn, Program, RunResult, Stop, Watch
 from pybox_kernel.safe_display.html_cleaner import HtmlCleaner
 from pybox_kernel.safe_display.text import without_colour
 from pybox_kernel.sessions.boxes import SessionBoxes
+from pybox_kernel.sessions.engines import ended_since, own_machine
 from pybox_kernel.wire.values import ValuesAsked, check_libraries
 
 __all__ = [
-    "BASE_CHOICES",
     "Asks",
     "Carry",
     "RunResult",
@@ -57,14 +46,7 @@ __all__ = [
     "checked_mode",
     "clean_up",
     "examine",
-    "known_images",
-    "lock_file",
-    "make_lock",
-    "plan_image",
-    "plan_set_up",
-    "remove_image",
     "run",
-    "set_up",
     "share_folder",
     "wish_of",
     "with_output",
@@ -333,92 +315,9 @@ def saved(result: RunResult, folder: str, base: Path, cell: int | None) -> RunRe
     return replace(result, receipt=receipt if place is None else saved_in(receipt, place))
 
 
-def plan_set_up(*, base: str, fresh: bool) -> Plan:
-    """What set-up would do. Changes nothing."""
-    return images.plan(own_engine(), ImageStore(home_path()), base=base, fresh=fresh)
-
-
-def plan_image(name: str, *, offer: Offer | None = None, fresh: bool = False) -> Plan:
-    """What is to be done to have the image ``name``, which offers packages. Changes nothing."""
-    return images.plan(own_engine(), ImageStore(home_path()), name=name, offer=offer, fresh=fresh)
-
-
-def known_images() -> Mapping[str, RecordedImage]:
-    """The images that were made, by name."""
-    return ImageStore(home_path()).load()
-
-
-def make_lock(requirements: Sequence[str], progress: Callable[[str], None]) -> Lock:
-    """The lock of lines that ``wheels.read_requirements`` gave, for the Python of the ``stdlib`` image."""
-    engine = own_engine()
-    recorded = image_store.require(engine, ImageStore(home_path()), "stdlib")
-    return wheels.make_lock(requirements, image_build.target_of(engine, recorded.id), progress)
-
-
-def lock_file(name: str) -> Path:
-    """Where the lock of a recorded image lies."""
-    return ImageStore(home_path()).lock_file(name)
-
-
-def remove_image(recorded: RecordedImage, progress: Callable[[str], None]) -> None:
-    """Removes an image from the engine and from the record."""
-    image_build.remove(own_engine(), ImageStore(home_folder()), recorded, progress)
-
-
-def set_up(plan: Plan, progress: Callable[[str], None]) -> RecordedImage:
-    """Does what ``plan`` says, a line of ``progress`` for each step."""
-    engine, store = own_engine(), ImageStore(home_folder())
-    image_build.clear_killed(engine, store, progress)
-    return image_build.carry_out(engine, store, plan, progress)
-
-
 def examine(kernel_name: str, wish: Callable[[], Wish] = wish_of) -> tuple[Finding, ...]:
     """What is wrong on this computer, the engine that is wished for included. Reads only."""
     return examine_all(lambda: DockerEngine(choose(wish(), own_machine)), home_path(), kernel_name)
-
-
-def own_machine() -> Machine | None:
-    """This user's private virtual machine, which may not run, nor be made; None where there is no driver for one."""
-    if sys.platform == "darwin":
-        return ColimaMachine(home_path())
-    return QemuMachine(home_path() / "vm") if sys.platform == "linux" else None
-
-
-def ended_since(entry: Entry) -> bool:
-    return ended_with(own_machine(), entry.engine, entry.written_at)
-
-
-def own_engine() -> DockerEngine:
-    """The engine whose images are made and removed: the one that was named, else this computer's, from which QEMU's
-    machine gets its images; the machine's own where it was asked for and runs, or is the only one that there is.
-    Colima's keeps its own, and is the only one a Mac may have. Raises EngineError."""
-    wish, found = wish_of(), own_machine()
-    if sys.platform == "darwin":
-        return DockerEngine(choose(wish, own_machine))
-    engine = outside_engine()
-    state = found.status().state if found is not None and wish.engine in ("", "vm") else "not made"
-    wanted = (wish.engine == "vm" or wish.require_vm) and state != "stopped"
-    if state != "not made" and (wanted or no_use(engine)):
-        return DockerEngine(choose(Wish("vm"), own_machine))
-    return engine
-
-
-def outside_engine() -> DockerEngine:
-    """The one that was named, else this computer's: in no machine of PyBox's. Raises EngineError."""
-    wish = wish_of()
-    named = wish.engine if wish.engine != "vm" else ""
-    return DockerEngine(choose(Wish(named or "local", another_machine=wish.another_machine), own_machine))
-
-
-def no_use(engine: Engine) -> bool:
-    """Whether there is none, or it is not for this user."""
-    try:
-        engine.facts()
-    except (EngineMissing, EngineDenied):
-        return True
-    except EngineError:
-        return False
-    return False
 
 
 def clean_up(wish: Wish | None = None) -> Sweep:
