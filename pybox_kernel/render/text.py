@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from pybox_kernel.render.words import SEEN, words
+from pybox_kernel.render.words import SEEN, withheld, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,11 +21,14 @@ NARROWEST: Final = 60
 SHORT_LABEL: Final = 11
 LONG_LABEL: Final = 19
 BAR: Final = 20
+MOST_WITHHELD: Final = 3
+"""Kinds of what was withheld that a short receipt names."""
 COLOURS: Final[dict[Tone, str]] = {"ok": "32", "warn": "1;33", "stop": "1;35", "bad": "1;31"}
 
 
 def render_short(receipt: Receipt, *, width: int = WIDEST, colour: bool = False) -> str:
-    """The folded line; where something is unusual, also what was seen, what is not known, and what to try.
+    """The folded line; where something is unusual, also what was seen, what is not known, what to try, and what was
+    withheld.
 
     Lines of at most ``width`` columns, which is taken as 60 to 100; no newline at the end.
     """
@@ -36,6 +39,7 @@ def render_short(receipt: Receipt, *, width: int = WIDEST, colour: bool = False)
         lines += row(section.heading, section.sentences, SHORT_LABEL, width, colour)
         if section.heading == "seen":
             lines += row("differs", map(differs, told.differences), SHORT_LABEL, width, colour)
+    lines += row("withheld", map(withheld, receipt.said.withheld[:MOST_WITHHELD]), SHORT_LABEL, width, colour)
     return "\n".join(lines)
 
 
