@@ -145,7 +145,7 @@ def exited(receipt: Receipt) -> Ending:
             "bad",
             "Left early, before its last line",
             notes=[*reported, "no error code"],
-            seen=[QUIET_END, "Exit codes wrap at 256: 256 shows as 0."],
+            seen=[QUIET_END, "Exit codes wrap at 256, so one of 256 would look the same."],
             not_known=["What it left undone."],
             to_do=["Look for what ends the program on the way, like exit()."],
         )
