@@ -31,6 +31,7 @@ from jupyter_core.paths import jupyter_path
 from pybox_kernel.errors import ExitStatus, PyBoxError, SetupError
 from pybox_kernel.file_lock import file_lock, file_lock_now
 from pybox_kernel.install import DISPLAY_NAMES, KERNEL_NAME, install, kernel_name, put_kernel_of
+from pybox_kernel.not_outlived import with_this_process
 
 __all__ = ["SealedKernels", "check_lab", "run_lab"]
 
@@ -100,7 +101,7 @@ def run_lab(folder: Path, home: Path, *, images: Collection[str] = (), first: st
         configure(folder, state, first, browser=browser)
         command = [sys.executable, "-P", "-m", "jupyterlab", f"--config={state / 'jupyter.json'}"]
         # Jupyter obeys a jupyter_config.py where it is started, and that may be a stranger's folder.
-        started = subprocess.Popen(command, cwd=state, env=environment(state), pass_fds=[lock])
+        started = subprocess.Popen(with_this_process(command), cwd=state, env=environment(state), pass_fds=[lock])
         status = 0
         with suppress(Ended), ended_by_signals(started):
             status = started.wait()

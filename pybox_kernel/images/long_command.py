@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -11,15 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pybox_kernel.not_outlived import with_this_process
+
 __all__ = ["GRACE_SECONDS", "TookTooLong", "follow"]
 
 LOOK_SECONDS: Final = 0.05
 GRACE_SECONDS: Final = 10.0
 """For a program that is asked to end, to take down what it set up."""
-
-
-WITH_THIS: Final = ("setpriv", "--pdeathsig", "TERM")
-"""In front of a command (util-linux): it gets that signal when the thread that started it ends, however that does."""
 
 
 class TookTooLong(Exception):
@@ -43,7 +40,7 @@ def follow(
     end = time.monotonic() + seconds
     with log.open("wb") as output, log.open(errors="replace") as said:
         process = subprocess.Popen(
-            [*WITH_THIS, *command] if shutil.which(WITH_THIS[0]) else command,
+            with_this_process(command),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -14,6 +14,8 @@ import subprocess
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from pybox_kernel.not_outlived import with_this_process
+
 __all__ = ["PROCESSORS", "QEMU", "SHIELD", "Choice", "choose", "command"]
 
 QEMU: Final = "qemu-system-x86_64"
@@ -108,7 +110,7 @@ def tried_key() -> str:
 def tried(folder: Path) -> str:
     """Boots the kernel with KVM up to its first program: empty if that went well, else what happened instead."""
     # It may hang for ever, and must not outlive this process, however that ends.
-    line = ["setpriv", "--pdeathsig", "KILL", *bare("kvm", 256, "console=hvc0 panic=-1 pybox.test")]
+    line = with_this_process(bare("kvm", 256, "console=hvc0 panic=-1 pybox.test"), "KILL")
     line += ["-chardev", "stdio,id=console,signal=off", "-device", "virtconsole,chardev=console"]
     try:
         done = subprocess.run(

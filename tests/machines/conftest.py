@@ -27,19 +27,15 @@ ON_DEMAND: Final = frozenset(
     {
         "test_a_full_disk_in_the_machine_is_told_with_what_to_do_and_the_next_start_has_room",
         "test_a_halted_machine_is_ended_all_the_same",
+        "test_a_machine_killed_during_a_run_is_told_as_it_is_and_starts_anew",
         "test_a_machine_that_was_halted_for_a_while_is_usable_and_tells_its_clock",
-        "test_a_program_holds_its_three_streams_and_its_events_and_nothing_else",
         "test_a_wrong_clock_neither_ends_a_box_that_lives_nor_keeps_one_of_the_dead_and_is_told",
         "test_all_attacks_at_once_do_not_put_the_deadline_off",
         "test_an_engine_that_starts_anew_in_the_machine_ends_the_run_and_takes_the_next",
         "test_boxes_one_after_another_have_users_of_their_own",
         "test_each_run_begins_in_empty_folders",
-        "test_exit_0_after_a_kill_for_memory_shows_both",
         "test_files_go_in_and_come_out",
-        "test_only_signals_reach_the_timer_and_none_of_them_does_anything",
         "test_sockets_that_a_dead_machine_left_are_no_obstacle",
-        "test_the_cells_that_try_to_break_out_are_sealed_and_in_the_machine",
-        "test_the_environment_has_exactly_the_documented_names",
     }
 )
 """Run by `make test-vm` and `make soak`: each takes many seconds where the machine is emulated."""
