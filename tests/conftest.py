@@ -21,6 +21,7 @@ from pybox_kernel.images import build as image_build
 from pybox_kernel.images import plan as images
 from pybox_kernel.images.store import ImageStore, RecordedImage, require
 from pybox_kernel.sessions.session import Session
+from tests.ports import OwnPorts
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 # nothing of the code under test. A failure prints what makes it happen again.
 settings.register_profile("pybox", suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("pybox")
+
+OwnPorts.instance()
 
 
 @pytest.hookimpl(optionalhook=True)

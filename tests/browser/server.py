@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,10 @@ import urllib.request
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from tests.ports import OwnPorts
 
 __all__ = ["LabServer", "lab_server"]
 
@@ -52,18 +54,11 @@ class LabServer(NamedTuple):
             self.ask("DELETE", f"/api/sessions/{session}")
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 def variables(folder: Path, prefix: Path) -> dict[str, str]:
     """Where Jupyter keeps anything is below ``folder``, and the kernels it knows are those below ``prefix``."""
     places = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTERLAB_SETTINGS_DIR": "settings",
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
@@ -78,20 +73,31 @@ def variables(folder: Path, prefix: Path) -> dict[str, str]:
 @contextmanager
 def lab_server(folder: Path, prefix: Path, **more: str) -> Iterator[LabServer]:
     """Starts the server; ends it, with its kernels, at the end of the block. ``more`` is for its environment."""
-    environment = {**os.environ, **variables(folder, prefix), **more}
+    # The paths of its kernels' sockets have 107 bytes at most (unix(7)), and the folders of tests are long.
+    with (
+        TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as runtime,
+        running(folder, {**os.environ, **variables(folder, prefix), "JUPYTER_RUNTIME_DIR": runtime, **more}) as server,
+    ):
+        yield server
+
+
+@contextmanager
+def running(folder: Path, environment: dict[str, str]) -> Iterator[LabServer]:
     (folder / "config" / "labconfig").mkdir()
     (folder / "config" / "labconfig" / "page_config.json").write_text(
         json.dumps({"disabledExtensions": dict.fromkeys(LEFT_OUT, True)})
     )
     notebooks = folder / "notebooks"
     notebooks.mkdir()
-    port, token = free_port(), secrets.token_hex(16)
+    port, token = OwnPorts.instance().find_available_port("127.0.0.1"), secrets.token_hex(16)
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", f"--notebook-dir={notebooks}"),
         *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
         f"--IdentityProvider.token={token}",
         *("--ServerApp.terminals_enabled=False", "--ServerApp.shutdown_no_activity_timeout=1800"),
         *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
+        # Its kernels' ports would be whatever is free, and taken by another's kernel a second later, now and then.
+        "--KernelManager.transport=ipc",
         *("--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"),
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
