@@ -54,9 +54,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.alone)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def made(home: Path, box_image: RecordedImage) -> Iterator[QemuMachine]:
-    """A copy of the machine that ``pybox-kernel vm build`` made, if that is of this version; else one made now."""
+    """A copy of the machine that ``pybox-kernel vm build`` made, if that is of this version; else one made now. It runs
+    for the tests of this folder alone: those that come after them would have their boxes in it."""
     if missing := missing_to_build():
         pytest.skip(f"the private machine needs packages that this computer lacks: {', '.join(missing)}")
     own, machine = QemuMachine(Path(os.environ["PYBOX_OWN_HOME"]) / "vm"), session_machine.qemu_machine()
@@ -76,7 +77,7 @@ def machine(made: QemuMachine) -> QemuMachine:
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def inside(made: QemuMachine, home: Path) -> Iterator[Session]:
     """A session whose boxes are in the machine."""
     session_machine.start_machine(print)
@@ -84,7 +85,7 @@ def inside(made: QemuMachine, home: Path) -> Iterator[Session]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def attack(inside: Session) -> Iterator[Callable[..., Ran]]:
     def run(source: str, deadline: float = 2.0) -> Ran:
         return run_attack(inside, source, deadline)
