@@ -19,7 +19,7 @@ __all__ = ["OwnPorts"]
 
 FIRST: Final = 16_000
 EACH: Final = 1_000
-"""Ports of one test process: a kernel takes five."""
+"""Ports of one test process, and of the server that it started (``PYBOX_TEST_PORTS=server``): a kernel takes five."""
 CHOSEN_BY_LINUX: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -29,8 +29,9 @@ class OwnPorts(LocalPortCache):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "gw9").removeprefix("gw")
-        self._first = FIRST + EACH * int(worker)
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "gw7").removeprefix("gw")
+        second = os.environ.get("PYBOX_TEST_PORTS") == "server"
+        self._first = FIRST + EACH * (2 * int(worker) + second)
         assert self._first + EACH <= int(CHOSEN_BY_LINUX.read_text().split()[0])
         self._taken = count()
 

@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -51,11 +50,6 @@ DISABLED: Final = (
     "@jupyterlab/vega5-extension",
 )
 ALIVE: Final = "alive"
-RUNTIME: Final = "runtime"
-"""Where the server and its kernels meet."""
-LONGEST_SOCKET: Final = 103
-"""Bytes of the path of a Unix socket, on macOS too, of which a kernel's name takes ``SOCKET``."""
-SOCKET: Final = len("/kernel-01234567-89ab-cdef-0123-456789abcdef-ipc-99")
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 END_SECONDS: Final = 15.0
 
@@ -118,9 +112,8 @@ def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
         with file_lock(state.parent / "lock"):
             for other in state.parent.iterdir():
                 if other.is_dir() and is_left(other):
-                    remove(other)
+                    shutil.rmtree(other, ignore_errors=True)
             state.mkdir(mode=0o700)
-            make_runtime(state)
             lock = os.open(state / ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
@@ -130,29 +123,8 @@ def state_folder(home: Path) -> Iterator[tuple[Path, int]]:
     try:
         yield state, lock
     finally:
-        remove(state)
+        shutil.rmtree(state, ignore_errors=True)
         os.close(lock)
-
-
-def make_runtime(state: Path) -> None:
-    """Makes the folder for sockets, which stands elsewhere where the path to it would be too long for one."""
-    runtime = state / RUNTIME
-    for place in () if fits(runtime) else (tempfile.gettempdir(), "/tmp"):  # noqa: S108  # a new name, for this user
-        if Path(place).is_dir() and fits(Path(place, "pybox-01234567")):
-            runtime.symlink_to(tempfile.mkdtemp(prefix="pybox-", dir=place))
-            return
-    runtime.mkdir(mode=0o700)
-
-
-def remove(state: Path) -> None:
-    """A folder that ``state_folder`` made."""
-    with suppress(OSError):
-        shutil.rmtree((state / RUNTIME).readlink(), ignore_errors=True)
-    shutil.rmtree(state, ignore_errors=True)
-
-
-def fits(runtime: Path) -> bool:
-    return len(os.fsencode(runtime.resolve())) + SOCKET <= LONGEST_SOCKET
 
 
 def is_left(state: Path) -> bool:
@@ -202,7 +174,7 @@ def environment(state: Path) -> dict[str, str]:
         KERNELS: str(kernels_in(state)),
         "JUPYTER_NO_CONFIG": "1",
         "JUPYTER_DATA_DIR": str(state / "data"),
-        "JUPYTER_RUNTIME_DIR": str((state / RUNTIME).resolve()),
+        "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
         "IPYTHONDIR": str(state / "ipython"),
         "TMPDIR": str(state),  # Jupyter makes its empty configuration there, and leaves it
     }
@@ -210,7 +182,7 @@ def environment(state: Path) -> dict[str, str]:
 
 def configure(folder: Path, state: Path, first: str, *, browser: bool) -> None:
     """Writes the configuration of the server, and of the page."""
-    for name in ("settings", "user", "workspaces", "extensions", "data", "ipython"):
+    for name in ("runtime", "settings", "user", "workspaces", "extensions", "data", "ipython"):
         (state / name).mkdir(mode=0o700)
     copy_widgets(state / "extensions")
     write(state / "jupyter.json", configuration(folder, state, first, browser=browser))
@@ -242,7 +214,6 @@ def configuration(folder: Path, state: Path, first: str, *, browser: bool) -> di
             "tornado_settings": {"headers": dict(headers())},
         },
         # Not over TCP, where every user of this computer could listen in on what cells show.
-        "KernelManager": {"transport": "ipc" if fits(state / RUNTIME) else "tcp"},
         "MappingKernelManager": {"default_kernel_name": KERNEL_NAME},
         "FileContentsManager": {"delete_to_trash": False},
         "LabApp": {

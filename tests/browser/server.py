@@ -13,8 +13,7 @@ import urllib.request
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.ports import OwnPorts
 
@@ -26,6 +25,11 @@ LEFT_OUT = (
     "@jupyterlab/apputils-extension:announcements",
     "@jupyter/nbgrader",  # which is here for the tests of grading
 )
+
+
+ROOT: Final = Path(__file__).parents[2]
+OWN_PORTS: Final = "import sys; sys.path.insert(0, {root!r}); from tests.ports import OwnPorts; OwnPorts.instance()\n"
+"""The server's own configuration, which is a program: its kernels have ports that nobody else takes."""
 
 
 class LabServer(NamedTuple):
@@ -59,6 +63,7 @@ def variables(folder: Path, prefix: Path) -> dict[str, str]:
     places = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTERLAB_SETTINGS_DIR": "settings",
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
@@ -73,16 +78,8 @@ def variables(folder: Path, prefix: Path) -> dict[str, str]:
 @contextmanager
 def lab_server(folder: Path, prefix: Path, **more: str) -> Iterator[LabServer]:
     """Starts the server; ends it, with its kernels, at the end of the block. ``more`` is for its environment."""
-    # The paths of its kernels' sockets have 107 bytes at most (unix(7)), and the folders of tests are long.
-    with (
-        TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as runtime,
-        running(folder, {**os.environ, **variables(folder, prefix), "JUPYTER_RUNTIME_DIR": runtime, **more}) as server,
-    ):
-        yield server
-
-
-@contextmanager
-def running(folder: Path, environment: dict[str, str]) -> Iterator[LabServer]:
+    environment = {**os.environ, **variables(folder, prefix), "PYBOX_TEST_PORTS": "server", **more}
+    (folder / "config" / "jupyter_server_config.py").write_text(OWN_PORTS.format(root=str(ROOT)))
     (folder / "config" / "labconfig").mkdir()
     (folder / "config" / "labconfig" / "page_config.json").write_text(
         json.dumps({"disabledExtensions": dict.fromkeys(LEFT_OUT, True)})
@@ -96,8 +93,6 @@ def running(folder: Path, environment: dict[str, str]) -> Iterator[LabServer]:
         f"--IdentityProvider.token={token}",
         *("--ServerApp.terminals_enabled=False", "--ServerApp.shutdown_no_activity_timeout=1800"),
         *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
-        # Its kernels' ports would be whatever is free, and taken by another's kernel a second later, now and then.
-        "--KernelManager.transport=ipc",
         *("--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"),
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]

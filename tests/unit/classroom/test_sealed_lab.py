@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import tempfile
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from jupyter_client.kernelspec import NoSuchKernel
@@ -68,23 +65,6 @@ def test_a_page_may_not_fetch_from_elsewhere_nor_run_what_stands_in_it() -> None
     for name, value in policy.items():
         assert "http" not in value, name
         assert "*" not in value, name
-
-
-@pytest.mark.parametrize("length", [1, 200])
-def test_kernels_have_sockets_of_which_no_path_is_too_long_and_nothing_of_them_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
-) -> None:
-    with tempfile.TemporaryDirectory(prefix="p") as short:
-        monkeypatch.setattr(tempfile, "tempdir", short)
-        home = (tmp_path if length > 1 else Path(short)) / ("h" * length)
-        home.mkdir()
-        with state_folder(home) as (state, _):
-            assert configuration(home, state, "", browser=False)["KernelManager"] == {"transport": "ipc"}
-            runtime = Path(environment(state)["JUPYTER_RUNTIME_DIR"])
-            assert runtime.stat().st_mode & 0o777 == 0o700
-            with socket.socket(socket.AF_UNIX) as kernel:
-                kernel.bind(f"{runtime}/kernel-{uuid4()}-ipc-99")
-        assert not runtime.exists()
 
 
 def test_the_folder_of_a_lab_that_was_killed_is_removed_and_that_of_one_that_runs_is_not(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class OtherEnd:
         """Each in turn to one question: bytes as they are, other values as a line of JSON; None closes."""
 
         def serve() -> None:
-            with suppress(BrokenPipeError), self.theirs.makefile("rb") as questions:  # who has heard enough hangs up
+            with suppress(ConnectionError), self.theirs.makefile("rb") as questions:  # who has heard enough hangs up
                 for answer in answers:
                     self.asked.append(json.loads(questions.readline()))
                     if answer is None:
