@@ -290,7 +290,7 @@ def test_an_entry_that_is_not_as_written_is_damaged_and_names_nothing(
     began = time.monotonic()
     assert journal.entries() == []
     assert journal.damaged() == [entry.run]
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     journal.close()
     assert left_entries(journal.home) == 1, "it is kept, and counted"
 

@@ -128,7 +128,7 @@ def test_ever_so_many_files_take_bounded_time(box: Path) -> None:
         os.close(os.open(box / str(number), os.O_CREAT, 0o644))
     began = time.monotonic()
     out = Out(box, until=began + 0.2)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5
     assert len(out.files) == 64
     assert out.account["found"] > 100
     with processor_time(below=0.1):

@@ -126,20 +126,20 @@ def test_what_is_no_answer_ends_its_use(answer: object, other: OtherEnd) -> None
     assert other.witness.look(77, ID) is None
     assert other.witness.meters({}) is None
     assert other.witness.standing({}) is None
-    assert time.monotonic() - began < 0.3, "it is not even asked"
+    assert time.monotonic() - began < 1, "it is not even asked"
 
 
 def test_silence_ends_its_use_in_time(other: OtherEnd) -> None:
     began = time.monotonic()
     assert other.witness.look(77, ID) is None
-    assert 0.3 < time.monotonic() - began < 2
+    assert 0.3 < time.monotonic() - began < 5
     assert not other.witness.usable
 
 
 def test_a_witness_that_does_not_listen_holds_nobody_up(other: OtherEnd) -> None:
     began = time.monotonic()
     assert other.witness.meters({str(n): "x" * 1000 for n in range(5000)}) is None
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     assert not other.witness.usable
 
 
