@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["file_lock", "file_lock_now"]
+__all__ = ["file_lock", "file_lock_now", "take_within"]
 
 LOOK_SECONDS: Final = 0.005
 
@@ -31,6 +31,7 @@ def file_lock(path: Path, seconds: float | None = None) -> Iterator[None]:
 
 
 def take_within(lock: int, seconds: float) -> None:
+    """Holds the open file ``lock``. Raises TimeoutError where another still does after ``seconds``."""
     limit = time.monotonic() + seconds
     while True:
         try:

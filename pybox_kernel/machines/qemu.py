@@ -23,7 +23,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pybox_kernel.errors import EngineTimeout, SetupError
-from pybox_kernel.file_lock import file_lock, file_lock_now
+from pybox_kernel.file_lock import file_lock, file_lock_now, take_within
 from pybox_kernel.machines import control, monitor
 from pybox_kernel.machines.control import Lost
 from pybox_kernel.machines.hardware import QEMU, Choice, choose, command, remember
@@ -377,16 +377,11 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        limit = time.monotonic() + 1.0
-        while True:  # who only looks whether it is held has it for a moment
-            try:
-                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() > limit:
-                    os.close(self.descriptor)
-                    raise Lost("another QEMU of this machine still lives") from None
-                time.sleep(0.02)
+        try:
+            take_within(self.descriptor, SOON_SECONDS)  # who only looks whether it is held has it for a moment
+        except TimeoutError:
+            os.close(self.descriptor)
+            raise Lost("another QEMU of this machine still lives") from None
 
     def close(self) -> None:
         """The lock stays with whoever inherited it."""
